@@ -1,12 +1,15 @@
 """RoPE with other frequencies, slices, sides, magnitudes and lengths: by loops over pairs."""
 
 import math
+import re
+from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 
-from posenc import Positions, attend, frequencies
+from posenc import Positions, attend, create, frequencies
+from posenc.catalogue.lookup import BY_NAME
 from posenc.encodings.rope import RoPE
 from posenc.frequencies import Frequencies
 
@@ -173,3 +176,26 @@ def test_frequencies_are_frozen_hashable_and_printable():
     assert "cos/sin scale  1.2: yarn" in str(one)
     assert repr(one) != repr(Frequencies((0.9, 0.31, 0.0041), cos_sin_scale=1.2, cos_sin_scale_from="yarn"))
     assert (len(one), one[1], list(one)) == (3, 0.31, list(GIVEN))
+
+
+@pytest.mark.parametrize("file", ["docs/layouts.md", "docs/layouts.zh-CN.md"])
+def test_the_page_of_layouts_says_how_nanochat_turns(file):
+    """By -p: the product of nanochat's own half rotation, by hand, is that of the call which the page prints."""
+    text = (Path(__file__).parents[2] / file).read_text(encoding="utf-8")
+    (call,) = re.findall(r'`posenc\.create\("rope", (d_head=…, .*reverse=True)\)`', text)
+    options = eval(f"dict({call.replace('…', '8')})")
+    q, k = (torch.from_numpy(draw(seed, 1, 1, 6, 8)) for seed in (1, 2))
+    angle = torch.arange(6)[:, None] * 10000.0 ** (-2 * torch.arange(4).double() / 8)
+    theirs = []
+    for x in (q, k):
+        first, second = x.chunk(2, dim=-1)
+        theirs.append(
+            torch.cat([first * angle.cos() + second * angle.sin(), second * angle.cos() - first * angle.sin()], -1)
+        )
+    here = Positions.arange(1, 6)
+    ours = [create("rope", **options).rotate(x, here, side) for x, side in ((q, "query"), (k, "key"))]
+    close(ours[0] @ ours[1].mT, (theirs[0] @ theirs[1].mT).numpy(), 1e-13)
+    plain = [create("rope", **options | {"reverse": False}).rotate(x, here, side) for x, side in ((q, "query"), (k, "key"))]
+    assert (plain[0] @ plain[1].mT - theirs[0] @ theirs[1].mT).abs().max() > 0.1
+    page = BY_NAME["rope"].page.differs
+    assert all("nanochat" in words and "reverse=True" in words for words in (page.en, page.zh))

@@ -23,10 +23,13 @@ from posenc.structure import added_to_output, addend_of
 
 One = TypeVar("One")
 CAMERA_AXES = 14  # of a patch whose camera is known
+NODES = 1024  # of the path that stands for a graph: more than any two tokens of a law are apart
 TREE_AXES = 12  # of a node of a tree: the branches that lead to it
 
-ENCODINGS = [name for name in lookup.names() if BY_NAME[name].kind != "preset"]
-"""Every name that stands for the encoding of one layer."""
+ENCODINGS = [name for name in lookup.names() if BY_NAME[name].kind != "preset" and not BY_NAME[name].of_pairs]
+"""Every name that stands for the encoding of one layer and reads coordinates alone."""
+OF_PAIRS = [name for name in lookup.names() if BY_NAME[name].of_pairs]
+"""Those whose positions carry a value of each pair of tokens."""
 IN_A_ROW = [name for name in ENCODINGS if BY_NAME[name].axes == 1]
 """Those whose tokens are words in a row."""
 WITHOUT_STATES = [name for name in ENCODINGS if BY_NAME[name].in_a_row]
@@ -165,6 +168,21 @@ class OnTheDiagonal(PositionalEncoding):
 
     def at_layer(self, n: int) -> PositionalEncoding:
         return type(self)(self.inner.at_layer(n), flat=self.flat, per_unit=self.per_unit)
+
+
+class InAPath(OnTheDiagonal):
+    """An encoding of pairs, for laws: words are nodes of a path, each joined to the next, so that pairs are |i - j| apart."""
+
+    def at_diagonal(self, at: Positions) -> Positions:
+        return at
+
+    def bias(self, q, k, at_q, at_k):
+        if not at_q.length or not at_k.length or not at_q.batch:
+            return None
+        first = at_k.coords.amin(dim=1, keepdim=True)
+        apart = (at_q.coords[..., None] - torch.arange(NODES, device=at_q.coords.device) - first[..., None]).abs()
+        at_q = self.inner.with_pairs(at_q.replaced(coords=at_q.coords * 0), apart)
+        return self.inner.bias(q, k, at_q, at_k.replaced(coords=at_k.coords - first))
 
 
 class AddedOnTheDiagonal(OnTheDiagonal):

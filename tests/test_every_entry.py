@@ -24,6 +24,8 @@ every_entry = pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.
 def test_the_lab_trains_it_or_says_why_not(entry):
     if entry.name not in trainable():
         reason = "numbers tokens" if entry.kind == "positions" else f"reads {entry.axes} coordinates"
+        if entry.of_pairs:
+            reason = "reads a value of each pair"
         if "wide_output" in entry.needs:
             reason = "needs a wider output projection"
         with pytest.raises(ValueError, match=f"^{entry.name} {reason}"):
@@ -43,11 +45,11 @@ def test_positions_that_vmap_runs_over_are_those_of_a_loop(name):
     sizes |= {"height": 2, "width": 4} if {"height", "width"} <= lookup.arguments_of(name) else {}
     torch.manual_seed(0)
     encoding = lookup.create(name, **sizes).at_layer(0)
-    at = positions_of(entry, 8, (2, 4))
+    at = positions_of(entry, 8, (2, 4), encoding)
     x, q = torch.randn(1, at.length, 64), torch.randn(1, 4, at.length, 16)
 
     def output(coords):
-        here = Positions.at(coords)
+        here = Positions.at(coords) if not entry.of_pairs else at.replaced(coords=coords)
         embedded = encoding.embed(x, here)
         here = encoding.read_hidden(embedded, here)
         return embedded.sum() + attend(q, q, q, encoding, here, causal="causal" in entry.needs or not entry.both_ways)

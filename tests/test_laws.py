@@ -17,7 +17,9 @@ from posenc.frequencies import Frequencies, longrope, rotary, yarn
 from sampling import (
     ADDED,
     ENCODINGS,
+    OF_PAIRS,
     OWN_KEYS,
+    InAPath,
     a_third,
     draw,
     every_second,
@@ -54,6 +56,8 @@ def build(name: str) -> posenc.PositionalEncoding:
     name, options = VARIANTS.get(name, (name, {}))
     options = OPTIONS.get(name, {}) | options
     encoding = laws.draw_parameters(posenc.create(name, **SIZES, **options), seed=1, std=STD.get(name, 0.5))
+    if name in OF_PAIRS:
+        return InAPath(encoding)
     flat = options.get("width") == 1
     return encoding if encoding.axes == 1 else on_the_diagonal(encoding, flat=flat, per_unit=PER_UNIT.get(name, 1))
 
@@ -99,7 +103,7 @@ def check(name: str, encoding: posenc.PositionalEncoding, setting: laws.Setting,
     laws.check(encoding, setting, [law for law in tried if law not in LEFT_OUT.get(name, ())])
 
 
-ALL = [*ENCODINGS, *VARIANTS, "stack"]
+ALL = [*ENCODINGS, *VARIANTS, "stack", *OF_PAIRS]
 DTYPES = [torch.float64, torch.float32, torch.bfloat16, torch.float16]
 OF_EDGES = ["rows_that_see_no_key", "empty_calls", "width_of_values"]
 OVER_BACKENDS = ["backends_agree", "options_agree", *OF_EDGES]
@@ -129,7 +133,7 @@ HARD = ["decode_equals_prefill", "packed_equals_separate", "padded_equals_unpadd
 HARD += ["rejected_drafts_do_not_matter"]
 
 
-@pytest.mark.parametrize("name", a_third(name for name in ENCODINGS if name in ADDED))
+@pytest.mark.parametrize("name", a_third(name for name in [*OF_PAIRS, *ENCODINGS] if name in ADDED))
 def test_a_sample(name):
     """Of every entry added to the foundation: all quick laws in one dtype and one backend, the telling ones in another."""
     encoding = build(name)

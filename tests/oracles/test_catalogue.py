@@ -118,7 +118,7 @@ def test_an_entry_is_that_of_its_module_and_says_what_its_encoding_needs(entry):
     assert ("causal" in entry.needs) == ("causal_only" in encoding.traits)
     assert encoding.axes == entry.axes
     assert (entry.page.coordinates is not None) == (entry.axes > 1), "say which coordinates it reads, and where it is said"
-    coords = positions_of(entry, 16, (3, 5)).coords
+    coords = positions_of(entry, 16, (3, 5), encoding).coords
     assert coords.shape[2:] == (() if entry.axes == 1 else (entry.axes,))
 
 
@@ -127,7 +127,7 @@ def test_costs_and_pictures_make_positions_as_the_entry_says():
     dinov3 = BY_NAME["dinov3_rope"]
     height, width = costs.image(2048)
     middles = [((2 * y + 1) / height - 1, (2 * x + 1) / width - 1) for y in range(height) for x in range(width)]
-    torch.testing.assert_close(costs.tokens(dinov3, 2048).coords[0], torch.tensor(middles, dtype=torch.float64))
+    torch.testing.assert_close(costs.tokens(dinov3, 2048, posenc.create("dinov3_rope", d_head=64)).coords[0], torch.tensor(middles, dtype=torch.float64))
     angle = 2 * math.pi * 2 / 9  # from a patch to the next, of the fastest pair of a head of 32: base 100, 8 pairs an axis
     fall = sum(math.cos(angle * 100 ** (-n / 8)) - 1 for n in range(8)) * 2 / math.sqrt(32)
     head = effect(dinov3).panels[0].values

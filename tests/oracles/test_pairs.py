@@ -80,15 +80,16 @@ def test_graphormer_by_loops(impl):
         close(attend(*x[:, :, 1:], half, at, causal=False)[0], attended(x[:, 0, 1:], bias[1:]), 1e-12)
 
 
-def test_tokens_without_pairs_are_nodes_in_a_row():
-    encoding, x = filled(Graphormer(2, max_distance=3)), qkv()
-    path = (torch.arange(N)[:, None] - torch.arange(N)).abs()
-    with torch.no_grad():
-        plain = attend(*x, encoding, Positions.arange(1, N), causal=False)
-        given = attend(*x, encoding, encoding.with_pairs(Positions.arange(1, N), path[None]), causal=False)
-        assert torch.equal(plain, given)
-        bias = encoding.table[path.clamp(max=3)].permute(2, 0, 1).numpy()
-    close(plain[0], attended(x[:, 0], bias), 1e-12)
+@pytest.mark.parametrize("impl", ["reference", "sdpa", "auto"])
+@pytest.mark.parametrize("encoding", [Graphormer(2), PairBias(2, 3)], ids=["graphormer", "pairs"])
+def test_tokens_without_pairs_are_no_graph(encoding, impl):
+    """Not the nodes of a path either: a star of four nodes would be off by .26."""
+    said = r"positions: they carry no pairs of (Graphormer|PairBias)\(.*take encoding\.with_pairs\(at, pairs\)"
+    for at in (Positions.arange(1, N), Positions.arange(1, N, 3), Positions.from_mask(torch.ones(1, N))):
+        with pytest.raises(ValueError, match=said):
+            attend(*qkv(), encoding.double(), at, causal=False, impl=impl)
+    with pytest.raises(ValueError, match=said):
+        posenc.Attention(8, 2, encoding).double()(torch.randn(1, N, 8).double(), Positions.arange(1, N), causal=False)
 
 
 def test_rows_of_a_batch_have_their_own_graphs():
@@ -130,7 +131,7 @@ def test_rrwp_by_loops():
     with torch.no_grad():
         at = encoding.with_pairs(Positions.arange(1, N), found)
         close(attend(*x, encoding, at, causal=False)[0], attended(x[:, 0], bias), 1e-12)
-        with pytest.raises(ValueError, match="PairBias: the positions carry no pairs"):
+        with pytest.raises(ValueError, match="positions: they carry no pairs of PairBias"):
             attend(*x, encoding, Positions.arange(1, N), causal=False)
 
 

@@ -13,6 +13,7 @@ from posenc.catalogue.say import say
 from posenc.support.languages import LANGUAGES, Words
 
 if TYPE_CHECKING:
+    from posenc.encoding import PositionalEncoding
     from posenc.positions import Positions
 
 TRAITS = {
@@ -33,15 +34,16 @@ ARGUMENTS = {"batch": "batch", "length": "length", "lengths": "[7, 9]", "height"
 """What positions are shown with: an argument that they need, and its value."""
 
 
-def written(python: str, **sizes: int) -> Any:
+def written(python: str, **given: Any) -> Any:
     """What an entry's `arguments` or `positions` say at these sizes: length; batch, height and width. Imports torch."""
     modules = {name: importlib.import_module(name) for name in ("torch", "posenc")}
-    return eval(python, modules | sizes)
+    return eval(python, modules | given)
 
 
-def positions_of(entry: Entry, length: int, image: tuple[int, int]) -> Positions:
-    """The positions that an entry reads: of about `length` tokens, or of the patches of an image (height, width)."""
-    positions: Positions = written(entry.positions, batch=1, length=length, height=image[0], width=image[1])
+def positions_of(entry: Entry, length: int, image: tuple[int, int], encoding: PositionalEncoding) -> Positions:
+    """The positions that its encoding reads: of about `length` tokens, or of the patches of an image (height, width)."""
+    sizes = {"batch": 1, "length": length, "height": image[0], "width": image[1]}
+    positions: Positions = written(entry.positions, **sizes, encoding=encoding)
     return positions
 
 

@@ -86,7 +86,8 @@ class Entry:
     arguments    Python, for about `length` tokens: of a way to number tokens what it needs beside sizes; of an encoding
                  that changes far distances, options under which some of these tokens are far, for measuring its cost
     positions    Python of the positions that it reads, made of `batch` and `length`, or of the `height` and `width` of an
-                 image; its example, picture, costs and tests make positions by nothing else
+                 image, and of the `encoding` where they carry pairs; its example, picture, costs and tests make positions
+                 by nothing else
     both_ways    attention of its example is not causal: patches, nodes and cameras have no order
     domains      what it is for; left out: text and audio if it reads one coordinate, images if it reads more
     """
@@ -125,6 +126,11 @@ class Entry:
         """Whether its positions are made for the patches of one image."""
         return "height" in compile(self.positions, self.name, "eval").co_names
 
+    @property
+    def of_pairs(self) -> bool:
+        """Whether its positions carry a value of each pair of tokens, which coordinates do not say."""
+        return "encoding" in compile(self.positions, self.name, "eval").co_names
+
     def users(self, language: Language = "en") -> list[str]:
         return list((language == "zh" and self.page.used_by) or self.used_by)
 
@@ -137,6 +143,8 @@ class Entry:
             return say("it has an encoding for each layer")
         if self.axes != 1:
             return say("it reads {axes} coordinates of a token, and words in a row have one", axes=self.axes)
+        if self.of_pairs:
+            return say("it reads a value of each pair of tokens, and words in a row have none")
         if "hidden_states" in self.needs:
             return say("it reads a model's hidden states")
         if "wide_output" in self.needs:

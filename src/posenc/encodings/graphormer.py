@@ -3,10 +3,8 @@
     logits += b[h, φ(i, j)],   φ edges of the shortest path, with numbers of their own for no path and for the graph's token
 
 Ying et al. 2021, "Do Transformers Really Perform Bad for Graph Representation?", sections 3.1.2 and 3.2.
-The distances are given: at = encoding.with_pairs(at, distances). Positions that carry nothing are nodes in a row, each
-joined to the next, at distance |i - j|: a graph like any other, on which laws, lab and pictures run as they do for words.
-Positions that carry tables of other encodings, and no distances, are refused. Edges along the path (section 3.1.3) are a
-`bases.pairs.PairBias` beside it, in a Stack.
+The distances are given: at = encoding.with_pairs(at, distances); coordinates alone say nothing of edges. Edges along the
+path (section 3.1.3) are a `bases.pairs.PairBias` beside it, in a Stack.
 Legend: b batch, t tokens, n nodes, h query heads, i query, j key.
 """
 
@@ -40,8 +38,8 @@ class Graphormer(OfPairs):
 
     Distances are whole numbers: edges of the shortest path (`shortest_paths`), -1 without a path, -2 for a pair with the
     token of the whole graph. Parameter: table [max_distance + 3, n_heads], distances from 0, no path, the graph's token.
-    Raises ValueError for distances below -2 (a device assert off the CPU) and for positions that carry the tables of other
-    encodings alone, TypeError for distances that are not whole.
+    Raises ValueError for distances below -2 (a device assert off the CPU) and for positions without distances, TypeError
+    for distances that are not whole.
     """
 
     @checked
@@ -54,12 +52,8 @@ class Graphormer(OfPairs):
     def bias(self, q: Tensor, k: Tensor, at_q: Positions, at_k: Positions) -> BiasFn:
         for at in (at_q, at_k):
             check_coords(self, at, integers=True)
-        of_pair, table, query, key = self._of_pair(at_q, at_k), self.table.to(q.dtype), at_q.coords, at_k.coords
-
-        def distance(b: Tensor, i: Tensor, j: Tensor) -> Tensor:
-            return (query[b, i] - key[b, j]).abs() if of_pair is None else of_pair(b, i, j)
-
-        return lambda b, h, i, j: table[self._row(distance(b, i, j)), h]
+        of_pair, table = self._of_pair(at_q, at_k), self.table.to(q.dtype)
+        return lambda b, h, i, j: table[self._row(of_pair(b, i, j)), h]
 
     def _row(self, distance: Int[Tensor, "*s"]) -> Int[Tensor, "*s"]:
         return torch.where(distance < 0, self.max_distance - distance, distance.clamp(max=self.max_distance))
@@ -100,6 +94,11 @@ ENTRY = Entry(
     formula="q·k + b[edges of the shortest path]",
     also_called=("spatial_encoding", "shortest_path_distance", "spd", "spatial_pos_encoder", "graph_bias", "图最短路径"),
     used_by=("Graphormer",),
+    positions="""\
+encoding.with_pairs(
+    posenc.Positions.arange(batch, length),
+    (torch.arange(length)[:, None] - torch.arange(length)).abs().expand(batch, -1, -1),
+)""",
     both_ways=True,
     domains=("graph",),
 )

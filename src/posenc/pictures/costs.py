@@ -66,8 +66,8 @@ class Layers:
 
     def __init__(self, entry: Entry, length: int, n_layers: int = 1) -> None:
         torch.manual_seed(0)
-        self.number = functools.partial(tokens, entry, length)
-        self.encoding = _encoding(entry, length, self.number())
+        self.encoding = _encoding(entry, length)
+        self.number = functools.partial(tokens, entry, length, self.encoding)
         shared = one_layer(self.encoding) and "n_layers" not in self.encoding.configuration
         each = [self.encoding] * n_layers if shared else [self.encoding.at_layer(n) for n in range(N_LAYERS)]
         self.layers = [Attention(D_MODEL, N_HEADS, encoding) for encoding in each]
@@ -164,7 +164,7 @@ def memory(entry: Entry) -> dict[str, Any]:
     layers = len(model.layers)
     beyond = {}
     for name, length in (("half", LONG // 2), ("bytes", LONG)):
-        count = tokens(entry, length).length
+        count = tokens(entry, length, _encoding(entry, length)).length
         beyond[name] = max(_peak(entry, length, 1) - _peak_of_none(count, layers), 0)
     return beyond
 
@@ -198,23 +198,26 @@ def _peak(entry: Entry, length: int, n_layers: int) -> int:
     return int(peak)
 
 
-def tokens(entry: Entry, length: int) -> Positions:
+def tokens(entry: Entry, length: int, encoding: PositionalEncoding) -> Positions:
     """About `length` tokens: numbered by an entry that numbers tokens, otherwise words in a row or patches of an image."""
+    return numbered(entry, length) if entry.kind == "positions" else positions_of(entry, length, image(length), encoding)
+
+
+def numbered(entry: Entry, length: int) -> Positions:
+    """About `length` tokens by a way to number them."""
     height, width = image(length)
-    if entry.kind == "positions":
-        known = {
-            "batch": 1,
-            "length": length,
-            "lengths": [length // 2, length - length // 2],
-            "height": height,
-            "width": width,
-            "text": SIDE,
-        }
-        known |= {name: written(python, length=length) for name, python in entry.arguments.items()}
-        parameters = inspect.signature(entry.maker()).parameters.values()
-        needed = {about.name for about in parameters if about.default is inspect.Parameter.empty}
-        return lookup.positions_by(entry.name, **{name: known[name] for name in needed})
-    return positions_of(entry, length, (height, width))
+    known = {
+        "batch": 1,
+        "length": length,
+        "lengths": [length // 2, length - length // 2],
+        "height": height,
+        "width": width,
+        "text": SIDE,
+    }
+    known |= {name: written(python, length=length) for name, python in entry.arguments.items()}
+    parameters = inspect.signature(entry.maker()).parameters.values()
+    needed = {about.name for about in parameters if about.default is inspect.Parameter.empty}
+    return lookup.positions_by(entry.name, **{name: known[name] for name in needed})
 
 
 def image(length: int) -> tuple[int, int]:
@@ -222,9 +225,9 @@ def image(length: int) -> tuple[int, int]:
     return 2 * SIDE, max(length // (2 * SIDE) // SIDE, 1) * SIDE
 
 
-def _encoding(entry: Entry, length: int, at: Positions) -> PositionalEncoding:
+def _encoding(entry: Entry, length: int) -> PositionalEncoding:
     if entry.kind == "positions":
-        return lookup.create(OF_AXES[at.coords[0, 0].numel()], d_model=D_MODEL, n_heads=N_HEADS)
+        return lookup.create(OF_AXES[numbered(entry, length).coords[0, 0].numel()], d_model=D_MODEL, n_heads=N_HEADS)
     sizes = {"n_layers": N_LAYERS, "max_positions": length + 1}
     sizes |= {name: written(python, length=length) for name, python in entry.arguments.items()}
     if {"height", "width"} <= lookup.arguments_of(entry.name):

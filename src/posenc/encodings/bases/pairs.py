@@ -55,14 +55,13 @@ class OfPairs(PositionalEncoding):
         copied = at.replaced(coords=at.coords.clone(memory_format=torch.contiguous_format))  # rows differ in their pairs
         return copied.replaced(tables={**copied.tables, self.identity: (pairs,)})
 
-    def _of_pair(self, at_q: Positions, at_k: Positions) -> OfPair | None:
-        """(b, i, j) to the value of the pair; None without tables. Raises ValueError if none is of this encoding."""
-        if not at_q.tables:
-            return None
+    def _of_pair(self, at_q: Positions, at_k: Positions) -> OfPair:
+        """(b, i, j) to the value of the pair. Raises ValueError for positions that carry none of this encoding."""
         if self.identity not in at_q.tables:
+            others = f"tables of {', '.join(map(without_digests, at_q.tables))} and " if at_q.tables else ""
             raise ValueError(
-                f"positions: they carry tables of {', '.join(map(without_digests, at_q.tables))} and no pairs of "
-                f"{label(self)}; take encoding.with_pairs(at, pairs) of the encoding that reads them"
+                f"positions: they carry {others}no pairs of {label(self)}; take encoding.with_pairs(at, pairs) of the "
+                "encoding that reads them"
             )
         (rows,), node = at_q.tables[self.identity], at_k.coords
         return lambda b, i, j: rows[b, i, node[b, j]]
@@ -86,10 +85,7 @@ class PairBias(OfPairs):
         self.weight = nn.Parameter(torch.zeros(n_heads, features))
 
     def bias(self, q: Tensor, k: Tensor, at_q: Positions, at_k: Positions) -> BiasFn:
-        of_pair = self._of_pair(at_q, at_k)
-        if of_pair is None:
-            raise ValueError("PairBias: the positions carry no pairs; take encoding.with_pairs(at, pairs)")
-        weight = self.weight.to(q.dtype)
+        of_pair, weight = self._of_pair(at_q, at_k), self.weight.to(q.dtype)
         return lambda b, h, i, j: (of_pair(b, i, j).to(q.dtype) * weight[h]).sum(-1)
 
     @torch.no_grad()

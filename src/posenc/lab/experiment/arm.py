@@ -37,9 +37,10 @@ TABLE_STD = "table_std"  # an option of the lab: standard deviation of the initi
 
 
 def trainable() -> tuple[str, ...]:
-    """The names that a trial can train: they read one coordinate, as every task's tokens have, and keep the heads."""
+    """The names that a trial can train: they read one coordinate, which is all that tasks give, and keep the heads."""
     entries = (lookup.BY_NAME[name] for name in lookup.names())
-    return tuple(entry.name for entry in entries if entry.axes == 1 and "wide_output" not in entry.needs)
+    ones = (entry for entry in entries if entry.axes == 1 and not entry.of_pairs)
+    return tuple(entry.name for entry in ones if "wide_output" not in entry.needs)
 
 
 def meant(word: str) -> str:
@@ -101,6 +102,8 @@ class Arm:
             raise ValueError(f"{message}{' See' if message.endswith('?') else '; see'} posenc list")
         if source is None and arm.encoding not in trainable():
             axes = lookup.BY_NAME[arm.encoding].axes
+            if lookup.BY_NAME[arm.encoding].of_pairs:
+                raise ValueError(f"{arm.encoding} reads a value of each pair of tokens; the tokens of every task have none")
             if axes == 1:
                 raise ValueError(f"{arm.encoding} needs a wider output projection than the lab's model has")
             raise ValueError(f"{arm.encoding} reads {axes} coordinates of a token; the tokens of every task have one")

@@ -99,7 +99,7 @@ def _scores(entry: Entry) -> Matrices:
     encoding = lookup.create(
         entry.name, d_model=N_HEADS * D_HEAD, n_heads=N_HEADS, n_layers=N_LAYERS, max_positions=8 * WORDS, **image, **small
     )
-    at, description = _tokens(entry)
+    at, description = _tokens(entry, encoding)
     layers = [encoding] if one_layer(encoding) else [encoding.at_layer(n) for n in range(N_LAYERS)]
     changes = torch.cat([change(redrawn(layer, seeded(SEED)), at) for layer in layers])
     if entry.of_image:
@@ -152,9 +152,9 @@ def _said(encoding: PositionalEncoding) -> str:
     return "Blue takes attention away, red adds to it, where queries and keys are ones."
 
 
-def _tokens(entry: Entry) -> tuple[Positions, str]:
+def _tokens(entry: Entry, encoding: PositionalEncoding) -> tuple[Positions, str]:
     """Tokens that suit an entry, and what they are."""
-    at = positions_of(entry, WORDS, (SIDE, SIDE))
+    at = positions_of(entry, WORDS, (SIDE, SIDE), encoding)
     return at, "patches around the middle one" if entry.of_image else "what changes"
 
 

@@ -396,6 +396,160 @@ def key_bias_both_ways(q, k):
     return Alibi().slopes()[:, None, None] * k[:, None, None].float().expand(-1, -1, q.shape[1], -1)
 
 
+# Caches that keep the dtype of the call that filled them ---------------------------------------------------------------
+
+
+def rows_of(x):
+    """Cosines and sines of 8192 positions, in the dtype of the tokens."""
+    with torch.inference_mode(False):
+        angles = torch.arange(8192, dtype=torch.float32)[:, None] * Rope().frequencies(x.shape[-1])
+        return torch.cat([angles.cos(), angles.sin()], -1).to(x.dtype)
+
+
+class FirstDtype(Rope):
+    """Filled at the first call."""
+
+    rows = None
+
+    def __call__(self, x, positions):
+        if self.rows is None:
+            self.rows = rows_of(x)
+        return self.turn(x, *self.rows[positions.long()][:, None].chunk(2, -1))
+
+
+class FirstDtypeInAClosure:
+    """A function; what fills it is closed over."""
+
+    def __new__(cls):
+        rope = FirstDtype()
+        return lambda x, positions: rope(x, positions)
+
+
+OF_A_GLOBAL = {}
+
+
+def turned_by_a_global(x, positions):
+    if "rows" not in OF_A_GLOBAL:
+        OF_A_GLOBAL["rows"] = rows_of(x)
+    return Rope().turn(x, *OF_A_GLOBAL["rows"][positions.long()][:, None].chunk(2, -1))
+
+
+class FirstDtypeInAGlobal:
+    """A function; what fills it is a global."""
+
+    def __new__(cls):
+        OF_A_GLOBAL.clear()
+        return turned_by_a_global
+
+
+class FirstDtypeOfItsClass(Rope):
+    """All objects of the class share it."""
+
+    rows = None
+
+    def __init__(self):
+        type(self).rows = None
+
+    def __call__(self, x, positions):
+        if self.rows is None:
+            type(self).rows = rows_of(x)
+        return self.turn(x, *self.rows[positions.long()][:, None].chunk(2, -1))
+
+
+class FirstDtypeInAttention(Causal):
+    def __init__(self):
+        self.rope = FirstDtype()
+
+
+class SlopesOfFirstDtype(CausalAlibi):
+    """Slopes and distances in the dtype of the first queries."""
+
+    dtype = None
+
+    def __call__(self, q, *arguments, **documents):
+        self.dtype = self.dtype or q.dtype
+        return super().__call__(q, *arguments, **documents)
+
+    def bias(self, q_at, k_at, n):
+        distance = (q_at[:, None, :, None] - k_at[:, None, None]).abs()
+        return -torch.tensor(slopes_of(n), dtype=self.dtype)[:, None, None] * distance.to(self.dtype)
+
+
+class BiasOfDefaultDtype(Alibi):
+    """A row of biases over distances, in the default dtype of the first call."""
+
+    row = None
+
+    def __call__(self, q, k):
+        if self.row is None:
+            self.row = -torch.tensor(slopes_of(self.n))[:, None] * torch.arange(20_000)
+        return self.row[:, (q[:, :, None] - k[:, None]).abs()].transpose(0, 1)
+
+
+# Keys ------------------------------------------------------------------------------------------------------------------
+
+
+class KeysTurnedAgain(Causal):
+    """What is read from a cache is turned, though the cache holds turned keys."""
+
+    def rotated(self, q, k, q_at, k_at):
+        q, k = super().rotated(q, k, q_at, k_at)
+        past = k.shape[2] - q.shape[2]
+        return q, torch.cat([self.rope(k[:, :, :past], k_at[:, :past]), k[:, :, past:]], 2)
+
+
+class CacheTurnedAgain(Causal):
+    """A cache of its own, whose keys are turned at each read, and kept so."""
+
+    kept = None
+
+    def rotated(self, q, k, q_at, k_at):
+        past = k.shape[2] - q.shape[2]
+        new = self.rope(k[:, :, past:], k_at[:, past:])
+        if past and (self.kept is None or self.kept.shape[2] != past):
+            self.kept = self.rope(k[:, :, :past], k_at[:, :past])
+        self.kept = torch.cat([self.rope(self.kept, k_at[:, :past]), new], 2) if past else new
+        return self.rope(q, q_at), self.kept
+
+
+class DecodesOneLate(Causal):
+    """A decoded token is turned as the next one."""
+
+    def rotated(self, q, k, q_at, k_at):
+        return self.rope(q, q_at + (q.shape[2] < k.shape[2])), self.rope(k, k_at)
+
+
+class Chunks(Causal):
+    """A query sees the keys of its chunk, and nobody said so."""
+
+    def visible(self, q_at, k_at, q_documents, k_documents):
+        return (
+            super().visible(q_at, k_at, q_documents, k_documents) & (k_at[:, None] // 8 == q_at[:, :, None] // 8)[:, None]
+        )
+
+
+# Six heads, and a tensor without a dtype -------------------------------------------------------------------------------
+
+
+def slopes_without_dtype(n):
+    """Those of no power of two, of which 6 are none of ALiBi's."""
+    return torch.tensor([2.0 ** (-8 * (i + 1) / n) for i in range(n)])[:, None, None]
+
+
+class SixSlopes(Alibi):
+    def __call__(self, q, k):
+        return -slopes_without_dtype(6) * (q[:, None, :, None] - k[:, None, None]).abs()
+
+
+class BaseWithoutDtype(Rope):
+    """A base that may be meant, and frequencies without a dtype."""
+
+    base = 20_000.0
+
+    def frequencies(self, d):
+        return self.base ** (-torch.arange(0, d, 2) / d)
+
+
 ROTATES, EMBEDS, BIASES, ATTENDS = "rotate", "embed", "bias", "attention"
 
 
@@ -434,7 +588,7 @@ HABITS = {
         (ROTATES, ComplexTable, {}, "failed", "cast state"),
         (ROTATES, RoughPi, {}, "failed", "not relative"),
         (ROTATES, SwitchesFactors, {}, "failed", "length state"),
-        (ROTATES, OtherRamp, {}, "unusual", "frequencies"),
+        (ROTATES, OtherRamp, {}, "unusual", "scaling"),
         (ROTATES, FromOne, {}, "failed", "from one"),
         (ROTATES, OtherWay, {}, "unusual", "sign"),
         (ROTATES, DenominatorHalved, {}, "unusual", "base"),
@@ -476,6 +630,19 @@ HABITS = {
         (ATTENDS, DocumentsAsMask, {}, "failed", "packing"),
         (ATTENDS, IndexBias, {}, "failed", "position ignored"),
         (ATTENDS, AlibiWithoutMask, {}, "failed", "future"),
+        (ROTATES, FirstDtype, {}, "failed", "cache key"),
+        (ROTATES, FirstDtypeInAClosure, {}, "failed", "cache key"),
+        (ROTATES, FirstDtypeInAGlobal, {}, "failed", "cache key"),
+        (ROTATES, FirstDtypeOfItsClass, {}, "failed", "cache key"),
+        (ATTENDS, FirstDtypeInAttention, {}, "failed", "cache key"),
+        (ATTENDS, SlopesOfFirstDtype, {}, "failed", "cache key"),
+        (BIASES, BiasOfDefaultDtype, {}, "failed", "cache key"),
+        (ATTENDS, KeysTurnedAgain, {}, "failed", "keys turned again"),
+        (ATTENDS, CacheTurnedAgain, {}, "failed", "keys turned again"),
+        (ATTENDS, DecodesOneLate, {}, "failed", "decode offset"),
+        (ATTENDS, Chunks, {}, "failed", "hidden by place"),
+        (BIASES, SixSlopes, {}, "failed", "slopes"),
+        (ROTATES, BaseWithoutDtype, {}, "failed", "default dtype"),
     )
 }
 # What is right but for a number that only its configuration tells.

@@ -15,7 +15,11 @@ from field_bugs.entries import NUMBERS
 from posenc.checking import adapters
 from posenc.checking.bugs import BUGS
 
-SAMPLED = set(list(HABITS)[::3]) | {"HalfTableNeighbours", "takes_no_positions", "HalfOfTheHead", "TrailingPartial"}
+SAMPLED = (
+    set(list(HABITS)[::3])
+    | {"FirstDtypeInAGlobal", "KeysTurnedAgain", "SixSlopes"}
+    | {"HalfTableNeighbours", "takes_no_positions", "HalfOfTheHead", "TrailingPartial"}
+)
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ Legend: b batch, h query heads, g key heads, i query, j key, d channels.
 from __future__ import annotations
 
 import torch
+from torch import Tensor
 
 from posenc.checking.arrangements import causal
 from posenc.checking.engine import Measured, apart, compared, law
@@ -31,13 +32,34 @@ def later_tokens_do_not_matter(subject: Subject, length: int, queries: int) -> M
 
 @law("attention", bug="softmax axis", must_run=True, inputs=({"length": 6},))
 def weights_sum_to_one(subject: Subject, length: int) -> Measured:
-    """Values of ones give ones."""
+    """Values of ones give ones, or what the sink of each head leaves of them."""
     if "averages_values" not in subject.traits:
         raise Declined("not declared", "the output may hold more than averages of values")
     q, k, v = subject.heads(2, length, length)
     at = arange(0, length, 2)
     out = subject(q, k, torch.ones_like(v), at, at)
-    return apart(out, torch.ones_like(out), 1e-5, "the sum of the weights and 1")
+    if bool((out < 1).any()) and sinks(subject) is not None:
+        return Measured(0.0, 0.0, "the weights and the share of a sink")
+    return apart(out, torch.ones_like(out), 1e-5 + subject.rounding, "the sum of the weights and 1")
+
+
+def sinks(subject: Subject) -> Tensor | None:
+    """The logit of each head that takes a share of the weights and has no value [h]; None where there is none.
+
+    What is missing from the weights is then the same multiple of a key of zeros' weight, whatever other keys there are.
+    """
+    found = []
+    for length in (1, 2, 6):
+        q, k, v = subject.heads(1, 1, length)
+        at = arange(0, length)
+        k[:, :, -1] = 0.0
+        last = torch.zeros_like(v)
+        last[:, :, -1] = 1.0
+        whole, own = (subject(q, k, part, at[:, -1:], at)[0, :, 0, 0].double() for part in (torch.ones_like(v), last))
+        found.append((1 - whole) / own)
+    ratios = torch.stack(found).detach()
+    alike = ((ratios - ratios[0]).abs() <= (1e-2 + 20 * subject.rounding) * ratios[0].abs()).all()
+    return ratios[0].log() if bool((ratios > 1e-5).all()) and bool(alike) else None
 
 
 @law("attention", bug="heads", must_run=True, inputs=({"length": 6},))

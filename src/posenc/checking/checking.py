@@ -36,6 +36,7 @@ _CLASS = {
 } | {
     "bucket_starts": "buckets",
     "n_buckets": "buckets",
+    "max_distance": "buckets",
     "softmax_scale": "softmax scale",
     "offset": "row offset",
     "future_slope": "bias sign",
@@ -195,6 +196,11 @@ def _one(callables: Mapping[str, Callable[..., Any] | None]) -> tuple[Seam, Call
     seam, function = passed[0]
     if not callable(function):
         raise TypeError(f"{seam}: expected a callable, got {checks.shown(function)}")
+    if isinstance(function, type):
+        made = f"{function.__name__}(…)"
+        raise TypeError(
+            f"{seam}: expected a function or an object that is called, got a class; make an object of it, {made}"
+        )
     return seam, function  # type: ignore[return-value]
 
 

@@ -226,11 +226,13 @@ def budget(subject: Subject, expected: Tensor, farthest: int) -> float:
     """How far two ways to compute the same may differ in float32.
 
     Angles: position·frequency rounds by half a unit of its last place, whichever way it is formed, and the fastest
-    frequency is near 1: 4 such errors of `farthest`. Arithmetic: 32 roundings of the largest entry.
+    frequency is near 1: 4 such errors of `farthest`. Arithmetic: 32 roundings of the largest entry. Results in 16 bits
+    are rounded once more, on both sides.
     """
     eps = float(torch.finfo(torch.float32).eps)
     size = max(float(expected.detach().double().nan_to_num(neginf=0.0, posinf=0.0).abs().max()), 1e-6)
-    return size * eps * (32 + 4 * farthest) if subject.seam != "bias" else size * eps * 32 + 4 * eps * farthest
+    rounded = size * subject.rounding
+    return rounded + (size * eps * (32 + 4 * farthest) if subject.seam != "bias" else size * eps * 32 + 4 * eps * farthest)
 
 
 def compared(subject: Subject, actual: Tensor, expected: Tensor, farthest: int, what: str) -> Measured:

@@ -2,19 +2,23 @@
 
     rotate     f(x [b, h, t, d], positions [b, t]) -> [b, h, t, d]; f.key does it for keys, where there is one
     embed      f(x [b, t, d], positions [b, t]) -> [b, t, d]
-    table      f(positions [b, t]) -> [b, t, d] or [t, d], or a tuple of such, such as (cos, sin)
+    table      f(positions [b, t]) -> [b, t, d] or [t, d], or a tuple of such, such as (cos, sin), or pairs of numbers
     bias       f(q_positions [b, i], k_positions [b, j]) -> [b, h, i, j] or [h, i, j]
     attention  f(q [b, h, i, d], k [b, g, j, d], v [b, g, j, d], q_positions [b, i], k_positions [b, j]) -> [b, h, i, d]
+
+A callable without the axis b is called with one row after another.
 
 Legend: b batch, h query heads, g key heads, t tokens, i query, j key, d channels, w numbers per token.
 """
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import inspect
+import itertools
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -22,7 +26,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from posenc.checking.errors import FewerChannels, Unusable
+from posenc.checking.errors import FewerChannels, NotExpressible, Unusable
+from posenc.checking.kept import NOTHING, Kept
 
 Seam = Literal["rotate", "embed", "table", "bias", "attention"]
 WIDTHS = (64, 128, 32, 96, 80, 16, 8, 256, 512, 768, 1024)  # tried in this order where no width is given
@@ -46,8 +51,10 @@ class Subject:
     n_kv_heads  key heads that it is given
     is_numpy    it takes and returns NumPy arrays
     traits      what it is said to have: some of TRAITS
+    rounding    the relative distance of two neighbours in the dtype that it gives for float32 tokens, if that has 16 bits
     reach       it served every position tried up to this one; -1 before `measured`
     seed        of the tokens
+    kept        its state that deep copies of it share
     first       what the very first call gave, `sample(FIRST, 0)`
     """
 
@@ -58,8 +65,10 @@ class Subject:
     n_kv_heads: int = 2
     is_numpy: bool = False
     traits: frozenset[str] = TRAITS
+    rounding: float = 0.0
     reach: int = -1
     seed: int = 0
+    kept: Kept = field(default=NOTHING, repr=False)
     first: Tensor | None = field(default=None, repr=False)
 
     @property
@@ -98,6 +107,9 @@ class Subject:
         result = self.function(*arguments, **named)
         if self.seam == "table" and isinstance(result, tuple | list):
             return torch.cat([_tensor(part) for part in result], -1)
+        if self.seam == "table" and in_pairs(result, *arguments[0].shape):
+            parts = torch.as_tensor(result)
+            return (torch.view_as_real(parts) if parts.is_complex() else parts).flatten(-2)
         return _tensor(result)
 
     # What tokens it is given ----------------------------------------------------------------------------------------
@@ -130,16 +142,19 @@ class Subject:
             _check_shape(out, x.shape)
             return out.detach()
         out = self(positions).detach()
-        out = out if out.ndim == 3 else out.expand(positions.shape[0], *out.shape[-2:])
+        if out.ndim == 2:
+            out = _without_rows(out, positions).expand(len(positions), -1, -1)
         if out.ndim != 3 or out.shape[:2] != positions.shape:
             raise ValueError(f"expected the result [b, t, d] with b, t = {list(positions.shape)}, got {list(out.shape)}")
         return out
 
     def bias(self, q_positions: Tensor, k_positions: Tensor) -> Tensor:
-        """The bias [b, h, i, j] in float64; -inf where it hides the key."""
+        """The bias [b, h, i, j] in float64; -inf where it hides the key. False of a mask of bools hides it, as in torch."""
         out = self(q_positions, k_positions)
+        if out.dtype == torch.bool:
+            out = torch.zeros(out.shape).masked_fill(~out, float("-inf"))
         size = (q_positions.shape[1], k_positions.shape[1])
-        out = out[None] if out.ndim == 3 else out
+        out = _without_rows(out, q_positions, k_positions)[None] if out.ndim == 3 else out
         if out.ndim != 4 or any(got not in (1, expected) for got, expected in zip(out.shape[2:], size, strict=True)):
             raise ValueError(f"expected the result [b, h, i, j] with i, j = {list(size)}, got {list(out.shape)}")
         out = out.detach().expand(q_positions.shape[0], -1, *size).double()
@@ -216,20 +231,25 @@ def prepared(function: Callable[..., Any], seam: Seam, **sizes: Any) -> Subject:
     width = sizes.pop("width", None)
     widths = (width,) if width is not None else WIDTHS if seam in ("rotate", "embed", "attention") else (1,)
     first: Exception | None = None
-    for candidate in widths:
-        for is_numpy in (False, True):
-            subject = Subject(function, seam, candidate, is_numpy=is_numpy, **sizes)
-            try:
-                with warnings.catch_warnings(action="ignore"):  # of NumPy about tensors
-                    plain = subject.fresh().sample(FIRST, 0)
-                if not is_numpy or isinstance(plain, Tensor):
-                    return measured(replace(subject, first=plain.clone()))
-            except Exception as error:
-                first = first or error
+    kept = Kept(function)
+    for called, candidate, is_numpy in itertools.product((function, ByRows(function)), widths, (False, True)):
+        subject = Subject(called, seam, candidate, is_numpy=is_numpy, kept=kept, **sizes)
+        try:
+            with warnings.catch_warnings(action="ignore"):  # of NumPy about tensors
+                plain = subject.fresh().sample(FIRST, 0)
+                rounding = _rounding(subject.fresh(), plain)
+            return measured(replace(subject, first=plain.clone(), rounding=rounding))
+        except Exception as error:
+            first = first or error
     described = f"width {width}" if width is not None else "any usual width" if len(widths) > 1 else "4 positions"
     raise Unusable(
         f"{seam}: the callable fails on 4 tokens at positions 0 … 3 with {described}: {type(first).__name__}: {first}"
     ) from first
+
+
+def _rounding(subject: Subject, plain: Tensor) -> float:
+    dtype = subject(arange(0, FIRST), arange(0, FIRST)).dtype if subject.seam == "bias" else plain.dtype
+    return float(torch.finfo(dtype).eps) if dtype in (torch.float16, torch.bfloat16) else 0.0
 
 
 def measured(subject: Subject) -> Subject:
@@ -245,6 +265,42 @@ def measured(subject: Subject) -> Subject:
         else:
             step //= 2
     return replace(subject, reach=reach)
+
+
+class ByRows:
+    """A callable without an axis for the rows of a batch, as one that has it."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self.function = function
+        self.module = function if isinstance(function, nn.Module) else getattr(function, "module", None)
+        with contextlib.suppress(TypeError, ValueError):
+            self.__signature__ = inspect.signature(function)
+
+    def __call__(self, *arguments: Any, **named: Any) -> Any:
+        rows = [
+            self.function(*(argument[n] for argument in arguments), **{name: value[n] for name, value in named.items()})
+            for n in range(len(arguments[0]))
+        ]
+        return tuple(map(_stacked, zip(*rows, strict=True))) if isinstance(rows[0], tuple | list) else _stacked(rows)
+
+
+def _stacked(rows: Sequence[Any]) -> Any:
+    return np.stack(rows) if isinstance(rows[0], np.ndarray) else torch.stack(list(rows))
+
+
+def in_pairs(table: Any, batch: int, length: int) -> bool:
+    """Whether a table [b, t, n] or [t, n] is of complex numbers, or of pairs of numbers along a last axis."""
+    table = torch.from_numpy(table) if isinstance(table, np.ndarray) else table
+    if not isinstance(table, Tensor):
+        return False
+    return table.is_complex() or (table.shape[-1:] == (2,) and table.shape[:-2] in ((batch, length), (length,)))
+
+
+def _without_rows(out: Tensor, *positions: Tensor) -> Tensor:
+    """A result without an axis for the rows of a batch. Raises NotExpressible for rows at positions of their own."""
+    if any(not torch.equal(at, at[:1].expand_as(at)) for at in positions):
+        raise NotExpressible("its result has no axis for rows at positions of their own")
+    return out
 
 
 def _tensor(result: Any) -> Tensor:

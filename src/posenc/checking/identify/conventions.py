@@ -24,8 +24,8 @@ class Convention:
 
 NEAR = 2.5  # times as large, or as small
 UNITS = {
-    "linear, factor 57.3": say("every frequency is divided by 180/π: angles are taken for degrees"),
-    "linear, factor 6.283": say("every frequency is divided by 2π: angles are taken for turns"),
+    "linear, factor 57.2958": say("every frequency is divided by 180/π: angles are taken for degrees"),
+    "linear, factor 6.28319": say("every frequency is divided by 2π: angles are taken for turns"),
 }
 ROTARY = (
     Convention("half", 10_000, 1.0, "Llama 1 and 2"),
@@ -43,12 +43,16 @@ ROTARY = (
 )
 
 
-def compared(facts: Mapping[str, Any]) -> tuple[Convention | None, tuple[Difference, ...]]:
+def compared(
+    facts: Mapping[str, Any], of_scaling: tuple[Difference, ...]
+) -> tuple[Convention | None, tuple[Difference, ...]]:
     """The convention that differs least, and how: nothing for a convention and for a known scaling of its frequencies.
 
     No convention where the base is none of theirs, near none, and no usual slip makes it of one.
+    of_scaling   how the scaling differs from known ones
     """
-    nearest, differences = min(((c, _differences(c, facts)) for c in ROTARY), key=lambda p: _far(p[0], p[1], facts))
+    found = ((c, _differences(c, facts, of_scaling)) for c in ROTARY)
+    nearest, differences = min(found, key=lambda p: _far(p[0], p[1], facts))
     foreign = any(d.fact == "base" for d in differences) and not _near(float(facts["base"]), nearest, _share(facts))
     return None if foreign else nearest, differences
 
@@ -67,7 +71,7 @@ def _far(convention: Convention, differences: tuple[Difference, ...], facts: Map
     return len(differences), 0.0 if slip else abs(math.log(convention.base) - math.log(base))
 
 
-def _differences(known: Convention, facts: Mapping[str, Any]) -> tuple[Difference, ...]:
+def _differences(known: Convention, facts: Mapping[str, Any], of_scaling: tuple[Difference, ...]) -> tuple[Difference, ...]:
     differences = []
     turning, d_head, base = facts["rotary_dim"], facts["d_head"], facts.get("base")
     scaling = str(facts.get("scaling", ""))
@@ -85,16 +89,15 @@ def _differences(known: Convention, facts: Mapping[str, Any]) -> tuple[Differenc
         differences.append(Difference("proportional", say("pairs span the head, and only the first of them turn")))
     if facts["sign"] != "positive":
         differences.append(Difference("sign", say("it turns the other way: the sine has the other sign")))
-    if facts["magnitude"] != 1.0 and not scaling.startswith("yarn"):
-        differences.append(Difference("magnitude", say("lengths change: the magnitude is {size}", size=facts["magnitude"])))
     if facts.get("reversed"):
         differences.append(
             Difference("reversed", say("the frequencies stand in the reverse order: the first pair is the slowest"))
         )
-    elif scaling.startswith("unknown") or (base is None and "frequencies" not in facts):
+    elif base is None and "frequencies" not in facts:
         differences.append(Difference("frequencies", say("the frequencies follow no known formula")))
-    elif base is not None and base != known.base:
-        differences.append(Difference("base", _of_base(float(base), known, turning / d_head)))
+    elif base is not None and base != known.base and not scaling.endswith(f"from base {known.base:g}"):
+        own = next((d for d in of_scaling if d.fact == "base"), None)
+        differences.append(own or Difference("base", _of_base(float(base), known, turning / d_head)))
     elif scaling == "linear, factor 0.5":
         differences.append(Difference("scaling", say("every frequency is doubled, as where a rotation is applied twice")))
     elif scaling in UNITS:
@@ -103,7 +106,7 @@ def _differences(known: Convention, facts: Mapping[str, Any]) -> tuple[Differenc
         differences.append(
             Difference("scaling", say("every frequency is multiplied by one factor above 1 ({scaling})", scaling=scaling))
         )
-    return tuple(differences)
+    return (*differences, *(d for d in of_scaling if d.fact != "base"))
 
 
 def _of_base(base: float, known: Convention, share: float) -> Words:

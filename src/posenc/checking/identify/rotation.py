@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
+from posenc.checking.identify import scalings
 from posenc.checking.identify.conventions import compared
-from posenc.checking.identify.scalings import scaling
 from posenc.checking.result import Difference, Identity
 from posenc.checking.say import say
 from posenc.checking.subject import Subject, arange
@@ -89,16 +89,20 @@ def identity(subject: Subject) -> Identity:
     forward = speeds[np.abs(speeds) > 0]
     facts["sign"] = "positive" if (forward > 0).all() else "negative" if (forward < 0).all() else "mixed"
     far = min(100, max(subject.reach, 1))
-    steady = bool(np.allclose(np.abs(points(turned.pairs, matrix(subject, far))), turned.magnitude, rtol=1e-4))
+    sizes = np.abs(points(turned.pairs, matrix(subject, far)))
+    steady = bool(np.allclose(sizes, turned.magnitude, rtol=1e-4 + subject.rounding))
     facts["magnitude"] = round(turned.magnitude, 5) if steady else "changes with position"
     wide = facts["rotary_dim"] if not facts.get("proportional") else subject.width
     order = np.argsort([min(pair) for pair in turned.pairs])
     values = np.abs(speeds)[order]
-    facts |= scaling(values, wide, turned.farthest)
-    if "base" not in facts and "base" in scaling(values[::-1], wide, turned.farthest):
+    scaled, backwards = (
+        scalings.scaling(order, wide, subject.width, turned.farthest, subject.rounding) for order in (values, values[::-1])
+    )
+    facts |= scaled.facts
+    if "base" not in facts and "base" in backwards.facts:
         facts["reversed"] = True
     facts["arithmetic"] = _arithmetic(subject, turned)
-    return _named(facts, bug)
+    return _named(facts, scalings.differences(scaled, facts["magnitude"], subject.rounding), bug or scaled.bug)
 
 
 def with_whole_turns(speeds: np.ndarray) -> np.ndarray:
@@ -128,7 +132,6 @@ def counts_by_itself(subject: Subject) -> bool:
 def turning(subject: Subject) -> Turning:
     """The pairs, and their frequencies followed from position 1 in doublings as far as they stay uniform."""
     rest = matrix(subject, 0)
-    magnitude = float(np.diag(rest).mean())
     first = matrix(subject, 1)
     powers = [2**n for n in range(MOST_DOUBLINGS) if 2**n <= max(subject.reach, 1)]
     mats = {1: first}
@@ -142,6 +145,8 @@ def turning(subject: Subject) -> Turning:
         for c in range(subject.width)
         if moved[c].max() > 1e-5 and partner[partner[c]] == c and c < partner[c]
     ]
+    turns = sorted(channel for pair in pairs for channel in pair)
+    magnitude = float(np.diag(rest)[turns].mean()) if pairs else 1.0  # of those that turn: others pass as they are
     followed = {pair: _followed(pair, mats, powers) for pair in pairs}
     farthest = min((far for _, far in followed.values()), default=0)
     return Turning(pairs, np.array([speed for speed, _ in followed.values()]), magnitude, farthest)
@@ -206,17 +211,18 @@ def _arithmetic(subject: Subject, turned: Turning) -> str:
                 told = "16 bits"
         if off.max() > 0.02 + 8 * eps * p:
             return told if told == "16 bits" else "other"
-        if off.max() > 1e-5 and p > 4000:
+        if off.max() > 1e-5 + subject.rounding and p > 4000:
             told = "float32"
     return told
 
 
-def _named(facts: dict[str, Any], bug: str | None) -> Identity:
+def _named(facts: dict[str, Any], of_scaling: tuple[Difference, ...], bug: str | None) -> Identity:
     """With the convention's models, or the nearest and what differs."""
     parts = [f"{facts['layout']} layout" if "layout" in facts else "pairs in an unknown layout"]
     if facts["rotary_dim"] != facts["d_head"]:
         parts.append(f"{facts['rotary_dim']} of {facts['d_head']} channels turn")
-    parts.append(f"base {facts['base']:,.6g}".replace(",", " ") if "base" in facts else "unknown frequencies")
+    alone = "one pair, whose frequency is 1 for every base" if "frequencies" in facts else "unknown frequencies"
+    parts.append(f"base {facts['base']:,.6g}".replace(",", " ") if "base" in facts else alone)
     if "trailing" in facts:
         parts.append("the last ones")
     if "scaling" in facts:
@@ -228,7 +234,7 @@ def _named(facts: dict[str, Any], bug: str | None) -> Identity:
     parts.append(
         {"exact": "exact angles", "float32": "angles in float32"}.get(facts["arithmetic"], f"angles: {facts['arithmetic']}")
     )
-    near, differences = compared(facts)
+    near, differences = compared(facts, of_scaling)
     models = near.models if near else None
     known = not differences and not bug and not facts.get("scaling")
     if known:

@@ -9,7 +9,7 @@ import torch
 from posenc.checking.recognition import Formula, recognise
 from posenc.checking.result import Difference, Identity
 from posenc.checking.say import say
-from posenc.checking.subject import Subject, arange
+from posenc.checking.subject import Subject, arange, in_pairs
 
 ROWS = 512
 USUAL = "Vaswani et al. 2017"
@@ -26,26 +26,30 @@ def identity(subject: Subject) -> Identity:
     rows = min(ROWS, subject.reach + 1)
     at = arange(0, rows)
     if subject.seam == "table":
-        return _of(subject, subject.rows(torch.zeros(1, rows, 1), at)[0], {})
+        table = subject.rows(torch.zeros(1, rows, 1), at)[0]
+        return _of(subject, table, {}, turns=in_pairs(subject.function(at.numpy() if subject.is_numpy else at), 1, rows))
     x = subject.tokens(1, rows)
     zero, plain, double = (subject.rows(factor * x, at)[0].detach().double() for factor in (0.0, 1.0, 2.0))
-    scale = ((plain - zero) * x[0]).sum() / x[0].double().square().sum()
-    facts: dict[str, Any] = {"token_scale": round(float(scale), 5)}
-    if float((double - plain - (plain - zero)).abs().max()) > 1e-3 * float(plain.abs().max()):
+    scale = float(((plain - zero) * x[0]).sum() / x[0].double().square().sum())
+    scale = 1.0 if abs(scale - 1) < subject.rounding else scale
+    facts: dict[str, Any] = {"token_scale": round(scale, 5)}
+    off = (1e-3 + 4 * subject.rounding) * float(plain.abs().max())
+    if float((double - plain - (plain - zero)).abs().max()) > off:
         depends = Difference("token", say("what is added depends on the token"))
         return Identity({}, None, "what is added depends on the token", USUAL, (depends,))
-    if float((plain - zero - scale * x[0]).abs().max()) > 1e-3 * float(plain.abs().max()):
+    if float((plain - zero - scale * x[0]).abs().max()) > off:
         changed = Difference("token", say("tokens are changed by more than a factor and a term"))
         return Identity({}, None, "tokens are changed by more than a factor and a term", USUAL, (changed,))
     return _of(subject, zero.float(), facts)
 
 
-def _of(subject: Subject, table: torch.Tensor, facts: dict[str, Any]) -> Identity:
+def _of(subject: Subject, table: torch.Tensor, facts: dict[str, Any], *, turns: bool = False) -> Identity:
+    """`turns`: each pair of numbers is a turn, a complex number."""
     half = table.shape[-1] // 2
-    recognised = recognise(table.detach().numpy())
+    recognised = recognise(table.detach().double().numpy())
     parts = ""
     if recognised.formula is None and table.shape[-1] % 2 == 0 and half > 1:  # cosines and sines handed over as a pair
-        recognised = recognise(table[:, :half].detach().numpy())
+        recognised = recognise(table[:, :half].detach().double().numpy())
         parts = "first half: "
     formula = recognised.formula
     sentence = parts + "; ".join(finding.words.en.rstrip(".") for finding in recognised.findings[:3])
@@ -67,7 +71,7 @@ def _of(subject: Subject, table: torch.Tensor, facts: dict[str, Any]) -> Identit
         "amplitude": round(formula.amplitude, 6),
         "arithmetic": recognised.arithmetic,
     }
-    differences, convention = _differences(formula, facts), None
+    differences, convention = _differences(formula, facts, turns=turns), None
     if not differences:
         convention = KNOWN.get((formula.layout, formula.denominator))
     bug = "one angle each" if formula.layout == "per_channel" else None
@@ -76,10 +80,11 @@ def _of(subject: Subject, table: torch.Tensor, facts: dict[str, Any]) -> Identit
     )
 
 
-def _differences(formula: Formula, facts: dict[str, Any]) -> tuple[Difference, ...]:
+def _differences(formula: Formula, facts: dict[str, Any], *, turns: bool) -> tuple[Difference, ...]:
     """From the sinusoids that are known, and from a RoPE cache, which has any base."""
     differences = []
     cache = formula.layout.startswith("rope_") or (formula.layout == "cos_sin" and "token_scale" not in facts)
+    cache = cache or (turns and formula.layout == "interleaved_cos")
     if formula.layout == "per_channel":
         differences.append(Difference("layout", say("every channel has its own frequency")))
     elif not cache and (formula.layout, formula.denominator) not in KNOWN:

@@ -1,4 +1,5 @@
-"""The functions of vLLM and SGLang that decide what becomes of a command, from unpacked releases, without their packages.
+"""What becomes of a command in the programs that receive it: transformers' rotary modules, and the functions of vLLM and
+SGLang that decide it, from unpacked releases, without their packages.
 
 Everything else of a package is a stand-in: only the files named here run.
 """
@@ -6,8 +7,11 @@ Everything else of a package is a stand-in: only the files named here run.
 from __future__ import annotations
 
 import ast
+import copy
+import importlib
 import importlib.abc
 import importlib.util
+import inspect
 import logging
 import subprocess
 import sys
@@ -18,7 +22,52 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import torch
 from torch import nn
+
+
+def read(file: dict[str, Any], path: str, changes: dict[str, Any]) -> Any:
+    """The configuration of the part at `path` of a file, as from_pretrained(…, **changes) makes it."""
+    from transformers import CONFIG_MAPPING
+
+    config = CONFIG_MAPPING[file["model_type"]].from_dict(copy.deepcopy(file), **copy.deepcopy(changes))
+    for name in filter(None, path.split(".")):
+        config = getattr(config, name)
+    return config
+
+
+def arguments(command: str) -> dict[str, Any]:
+    """The keywords of a call that is written out."""
+    (call,) = [node for node in ast.walk(ast.parse(command)) if isinstance(node, ast.Call)]
+    return {str(one.arg): ast.literal_eval(one.value) for one in call.keywords}
+
+
+Table = tuple[list[float], float]  # frequencies; what multiplies cos and sin
+
+
+def tables(config: Any, length: int) -> dict[str, Table]:
+    """What each rotary module of transformers that takes this configuration computes at position length - 1, by its class
+    and the kind of layer. Modules that refuse the configuration are left out.
+    """
+    package = type(config).__module__.rpartition(".")[0]
+    modeling = importlib.import_module(f"{package}.modeling_{package.rpartition('.')[2]}")
+    found: dict[str, Table] = {}
+    for name, one in vars(modeling).items():
+        if not (inspect.isclass(one) and "Rotary" in name and "config" in inspect.signature(one.__init__).parameters):
+            continue
+        try:
+            module = one(config=copy.deepcopy(config))
+            types = module.rope_type if isinstance(module.rope_type, dict) else {"": module.rope_type}
+            for kind, rope_type in types.items():
+                given, start = ({"layer_type": kind}, f"{kind}_") if kind else ({}, "")
+                if rope_type == "longrope":  # chosen for each request
+                    at = torch.tensor([[0, length - 1]])
+                    module(torch.zeros(1), at.expand(3, 1, 2) if "mrope_section" in str(config) else at, **given)
+                scale = getattr(module, f"{start}attention_scaling")
+                found[f"{name} {kind}"] = getattr(module, f"{start}inv_freq").double().flatten().tolist(), float(scale)
+        except (AttributeError, KeyError, TypeError, ValueError, RuntimeError):
+            continue
+    return found
 
 
 def unpacked(folder: Path, *wheels: str) -> Path:

@@ -186,6 +186,112 @@ def test_halves_stay_halves_where_llama_cpp_does_not_permute(tmp_path):
     assert "layout half against interleaved" in words(compared.stdout)
 
 
+V3 = {
+    "model_type": "deepseek_v3",
+    "hidden_size": 4096,
+    "num_attention_heads": 32,
+    "num_key_value_heads": 32,
+    "num_hidden_layers": 4,
+    "qk_nope_head_dim": 128,
+    "qk_rope_head_dim": 64,
+    "rope_theta": 500000.0,
+    "max_position_embeddings": 131072,
+}
+ALPHA = {
+    "model_type": "hunyuan_v1_dense",
+    "hidden_size": 4096,
+    "num_attention_heads": 32,
+    "num_hidden_layers": 4,
+    "head_dim": 128,
+    "rope_theta": 10000.0,
+    "max_position_embeddings": 131072,
+    "rope_scaling": {"type": "dynamic", "alpha": 1000.0, "factor": 1.0},
+}
+PHI3 = {
+    "model_type": "phi3",
+    "hidden_size": 4096,
+    "num_attention_heads": 32,
+    "num_hidden_layers": 4,
+    "rope_theta": 500000.0,
+    "max_position_embeddings": 131072,
+    "sliding_window": 262144,
+}
+MLA = {"attention.key_length_mla": 192, "rope.dimension_count": 64, "attention.head_count_kv": 1}
+SAME_SCORES = {  # what llama.cpp's converter writes -> the configuration, and what changes no score
+    "pairs that stay interleaved": ("deepseek2", MLA, V3, "returns None against half: keys are cached in another order"),
+    "alpha, as a base in fp32": ("hunyuan-dense", {"rope.freq_base": 10000.0 * 1000.0 ** (128 / 126)}, ALPHA, ""),
+    "a window wider than the length": ("phi3", {}, PHI3, "a window of everything against 262144"),
+    "rows before position 0": (
+        "bert",
+        {"context_length": 512},
+        {"model_type": "roberta", "hidden_size": 4096, "num_attention_heads": 32, "num_hidden_layers": 4,
+         "max_position_embeddings": 514},
+        "Learned: row_offset None against 2; padding_row None against 1",
+    ),
+    "permuted for three axes": (
+        "glm4",
+        {"rope.dimension_count": 64, "rope.dimension_sections": [8, 12, 12, 0]},
+        {"model_type": "glm4v_text", "hidden_size": 4096, "num_attention_heads": 32, "num_hidden_layers": 4,
+         "max_position_embeddings": 131072,
+         "rope_parameters": {"rope_type": "default", "rope_theta": 500000.0, "mrope_section": [8, 12, 12],
+                             "partial_rotary_factor": 0.5}},
+        "",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", SAME_SCORES)
+def test_what_changes_no_score_is_no_difference(case, tmp_path):
+    architecture, more, config, unfelt = SAME_SCORES[case]
+    path = gguf(tmp_path / "m.gguf", keys(architecture, **more))
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    compared = run(compare_configs_.command, str(path), str(tmp_path / "config.json"))
+    assert compared.exit_code == 0, compared.stdout
+    assert compared.stdout.startswith("the same: all layers have the same positions\n")
+    assert unfelt in words(compared.stdout)
+
+
+@pytest.mark.parametrize(
+    ("case", "changes", "told"),
+    [
+        ("alpha, as a base in fp32", {"rope_theta": 10000.02}, "RoPE: base"),
+        ("a window wider than the length", {"sliding_window": 131071}, "a window of everything against 131071"),
+        ("rows before position 0", {"max_position_embeddings": 500}, "max_positions 512 against 498"),
+    ],
+)
+def test_what_changes_a_score_is_one_there_too(case, changes, told, tmp_path):
+    architecture, more, config, _ = SAME_SCORES[case]
+    path = gguf(tmp_path / "m.gguf", keys(architecture, **more))
+    (tmp_path / "config.json").write_text(json.dumps(config | changes))
+    compared = run(compare_configs_.command, str(path), str(tmp_path / "config.json"))
+    assert compared.exit_code == 1
+    assert told in words(compared.stdout)
+
+
+def test_a_converted_folder_has_the_positions_of_its_source(tmp_path, folder):
+    """posenc convert permutes the rows of q and k for the layout that rope_layout records."""
+    (tmp_path / "converted.json").write_text(json.dumps(LLAMA | {"rope_layout": "interleaved"}))
+    compared = run(compare_configs_.command, str(folder), str(tmp_path / "converted.json"))
+    assert compared.exit_code == 0
+    told = words(compared.stdout)
+    assert "RoPE: layout half against interleaved, for which the weights were converted" in told
+
+
+def test_a_converted_folder_whose_family_reads_either_layout(tmp_path):
+    """posenc convert sets rope_interleave there, and the weights record what they are."""
+    for name, pairs, metadata in (("source", True, {}), ("converted", False, {"rope_layout": "half"})):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "config.json").write_text(json.dumps(V3 | {"rope_interleave": pairs}))
+        header = json.dumps({"__metadata__": metadata} if metadata else {}).encode()
+        (tmp_path / name / "model.safetensors").write_bytes(struct.pack("<Q", len(header)) + header)
+    compared = run(compare_configs_.command, str(tmp_path / "source"), str(tmp_path / "converted"))
+    assert compared.exit_code == 0, compared.stdout
+    assert "layout interleaved against half, for which the weights were converted" in words(compared.stdout)
+    (tmp_path / "converted" / "model.safetensors").unlink()  # nothing says that the weights were converted
+    compared = run(compare_configs_.command, str(tmp_path / "source"), str(tmp_path / "converted"))
+    assert compared.exit_code == 1
+
+
 def test_longrope_and_alibi(tmp_path):
     short, long = [1.0] * 64, [1.0 + n for n in range(64)]
     tensors = {"rope_factors_long.weight": long, "rope_factors_short.weight": short}
@@ -211,7 +317,7 @@ def nested(depth: int) -> bytes:
 
 
 BAD = {
-    "empty": (b"", "not a GGUF file: 0 bytes"),
+    "empty": (b"", "not a GGUF file: it is empty; download or save it again"),
     "wrong magic": (b"GGML" + bytes(60), "not a GGUF file: begins with b'GGML'"),
     "another version": (start(1) + bytes(40), "GGUF version 1"),
     "big endian": (b"GGUF" + struct.pack(">IQQ", 3, 0, 2**40) + bytes(40), "1,099,511,627,776 keys in 40 bytes"),

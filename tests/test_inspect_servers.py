@@ -6,6 +6,7 @@ own functions, which pip downloads, on the commands for every family.
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import json
 import math
@@ -53,6 +54,10 @@ CONFIGS = {
                                                        "rope_local_base_freq": 1e4, **KINDS, **SIZES}},
     "cohere": {"model_type": "cohere", "rope_theta": 1e4, "model_max_length": 8192},
     "gpt_neox": {"model_type": "gpt_neox", "rotary_emb_base": 1e4, "rotary_pct": 0.25},
+    "minimax_m2": {"model_type": "minimax_m2", "rope_theta": 5e6, "rotary_dim": 64},
+    "llama, a fraction that it does not read": {"model_type": "llama", "rope_theta": 1e6, "partial_rotary_factor": 0.5},
+    "llama, the same inside": {"model_type": "llama", "rope_parameters": {"rope_type": "default", "rope_theta": 1e6,
+                                                                          "partial_rotary_factor": 0.5}},
 }  # fmt: skip
 
 
@@ -102,6 +107,19 @@ def test_no_server_refuses_the_length(name, method):
         ]
         assert min(said) >= int(after(given[server], length)) == N
         assert "SGLANG_ALLOW_OVERWRITE_LONGER_CONTEXT_LEN" not in " ".join(given[server])
+
+
+@pytest.mark.parametrize(("name", "method"), EVERY)
+def test_vllm_turns_as_many_channels_as_transformers(name, method):
+    """vLLM 0.33.0, rotary_embedding/__init__.py:69: int(head_size · partial_rotary_factor), whatever the rope_type."""
+    extension = made(of(name), method)
+    given = commands(extension).get("vLLM") if extension else None
+    if given is None:
+        return
+    keys = json.loads(after(given, "--hf-overrides"))
+    settings = keys.get("text_config", keys)["rope_parameters"]
+    settings = settings.get("full_attention", settings)
+    assert int(128 * settings.get("partial_rotary_factor", 1.0)) == 2 * len(extension.after)
 
 
 @pytest.mark.parametrize(("name", "method"), EVERY)
@@ -262,6 +280,171 @@ def after_of(words: list[str]) -> tuple[str, str]:
     return after(words, "--rope-scaling"), after(words, "--rope-scale", "1")
 
 
+# transformers itself.
+
+FEW = {"num_attention_heads": 8, "num_key_value_heads": 8, "num_hidden_layers": 4, "max_position_embeddings": 8192}
+PLAIN = {"rope_type": "default", "rope_theta": 1e6}
+FILES: dict[str, dict[str, Any]] = {  # what a small file may say: all else are the class's defaults
+    "sizes alone": {"hidden_size": 512, **FEW, "rope_theta": 1e6},
+    "a fraction": {"hidden_size": 512, **FEW, "head_dim": 64, "rope_theta": 1e6, "partial_rotary_factor": 0.5},
+    "a fraction inside": {"hidden_size": 512, **FEW, "head_dim": 64,
+                          "rope_parameters": PLAIN | {"partial_rotary_factor": 0.5}},
+    "channels": {"hidden_size": 512, **FEW, "head_dim": 64, "rope_theta": 1e6, "rotary_dim": 32},
+    "yarn": {"hidden_size": 512, **FEW, "rope_theta": 1e6, "rope_scaling": YARN},
+}  # fmt: skip
+SAMPLE = (
+    "axk1", "dbrx", "deepseek_v3", "dots3_note_text", "ernie4_5_vl_moe_text", "gemma3_text", "glm4", "gpt_neox", "lfm3",
+    "llama", "longcat_flash", "minimax_m2", "mistral4", "mixtral", "phi", "qwen2_vl", "stablelm",
+)  # fmt: skip
+OTHERWISE = {  # files that transformers reads, and posenc reads otherwise
+    "glm4_moe_lite, a fraction": "the model fails, as posenc says: 16 pairs of frequencies for 32 pairs of channels",
+    "glm4_moe_lite, a fraction inside": "the same",
+    "mellum, a fraction": "MellumConfig does not hand the fraction to its own settings",
+    "neomme, a fraction": "NeoMMEConfig does not read it at the top",
+    "step3p5, a fraction": "Step3p7Config reads a list of them alone",
+}
+
+
+def old_spelling(config: dict[str, Any]) -> dict[str, Any]:
+    """The same file with rope_theta and the fraction beside each other, where its settings are plain."""
+    spelled = {key: old_spelling(value) if isinstance(value, dict) else value for key, value in config.items()}
+    settings = spelled.get("rope_parameters") or {}
+    if "rope_theta" in settings:
+        del spelled["rope_parameters"]
+        spelled |= {key: settings[key] for key in ("rope_theta", "partial_rotary_factor") if key in settings}
+    return spelled
+
+
+def files(family: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Files of a family, by name."""
+    from transformers import CONFIG_MAPPING
+
+    for name, keys in FILES.items():
+        yield f"{family}, {name}", {"model_type": family} | keys
+    with contextlib.suppress(Exception):  # some classes have no defaults that fit each other
+        default = json.loads(CONFIG_MAPPING[family]().to_json_string(use_diff=False))
+        yield family, default
+        yield f"{family}, old", old_spelling(default)
+
+
+def edited(file: dict[str, Any], path: str, fragment: dict[str, Any]) -> dict[str, Any]:
+    """The file with the keys of a fragment in the section that it names."""
+    name, _, rest = path.partition(".")
+    if name not in fragment:
+        return file | fragment
+    return file | {name: edited(file[name], rest, fragment[name])}
+
+
+def same(table: receivers.Table | None, expected: Any) -> bool:
+    """As many pairs, as fast; sections may have them in another order."""
+    if table is None or len(table[0]) != len(expected) or table[1] != pytest.approx(expected.cos_sin_scale, rel=1e-6):
+        return False
+    return sorted(table[0]) == pytest.approx(sorted(expected), rel=1e-5, abs=1e-12)
+
+
+def taken(name: str, file: dict[str, Any]) -> tuple[int, list[tuple[str, ...]]]:
+    """How many fragments and commands transformers took as they are meant, and what it made of the others.
+
+    Each is compared with the same module of the file alone, which has the frequencies that posenc reads.
+    """
+    try:
+        path = extensible(read_config(copy.deepcopy(file)))[0]
+    except ValueError:
+        return 0, []  # nothing turns
+    try:
+        alone = receivers.tables(receivers.read(file, path, {}), 1)
+    except Exception:
+        return 0, []  # transformers refuses the file
+    held, wrong = 0, []
+    for method in METHODS:
+        extension = made(file, method, 4)
+        if extension is None or not extension.fragment or not alone:
+            continue
+        modules = [module for module, table in alone.items() if same(table, extension.before)]
+        if not modules and name not in OTHERWISE:
+            wrong.append((name, "the file alone", str({module: len(table[0]) for module, table in alone.items()})))
+        if not modules:
+            break
+        (printed,) = [one.command for one in runtimes(extension) if one.name == "transformers"]
+        received = {"fragment": (edited(file, path, extension.fragment), {})}
+        if printed:
+            received["command"] = (file, receivers.arguments(printed))
+        for what, (whole, changes) in received.items():
+            try:
+                after = receivers.tables(receivers.read(whole, path, changes), extension.length)
+            except Exception as error:
+                wrong.append((name, method, what, f"{type(error).__name__}: {error}"[:150]))
+                continue
+            if any(same(after.get(module), extension.after) for module in modules):
+                held += 1
+            else:
+                wrong.append((name, method, what, str({module: len(table[0]) for module, table in after.items()})))
+    return held, wrong
+
+
+@pytest.mark.parametrize("family", SAMPLE)
+def test_transformers_turns_as_many_pairs_as_in_the_file_alone(family):
+    """And as fast as the extension says: its own rotary module, from the file, with the fragment, and with the command."""
+    held, wrong = map(list, zip(*(taken(name, file) for name, file in files(family)), strict=True))
+    assert [one for some in wrong for one in some] == []
+    assert sum(held) >= 2
+
+
+@pytest.mark.acceptance
+def test_transformers_takes_every_command():
+    from transformers import CONFIG_MAPPING
+
+    from test_inspect_published import MODELS, whole
+
+    cases = [case for family in sorted(CONFIG_MAPPING) for case in files(family)]
+    published = [(model["name"], whole(model["config"])) for model in MODELS]
+    cases += [(name, file) for name, file in published if file["model_type"] in CONFIG_MAPPING]
+    held, wrong = 0, []
+    for name, file in cases:
+        right, others = taken(name, file)
+        held, wrong = held + right, wrong + others
+    print(f"\n{held} fragments and commands for transformers, {len(wrong)} wrong")
+    assert wrong == []
+    assert held > 5000
+
+
+def test_minimax_m2_as_published_turns_its_32_pairs():
+    """rotary_dim is no key of the configuration that transformers has read: the command says the fraction."""
+    keys = {"hidden_size": 3072, "num_attention_heads": 48, "num_key_value_heads": 8, "num_hidden_layers": 62,
+            "head_dim": 128, "rotary_dim": 64, "rope_theta": 5000000, "max_position_embeddings": 196608}  # fmt: skip
+    file = {"model_type": "minimax_m2", **keys}
+    for method in METHODS:
+        extension = made(file, method, 2)
+        assert extension.standard["rope_parameters"]["partial_rotary_factor"] == 0.5
+        assert [len(table[0]) for table in receivers.tables(receivers.read(file, "", extension.standard), 9).values()] == [
+            32
+        ]
+
+
+def test_a_fraction_that_the_code_does_not_read_is_one_in_every_command():
+    """Without scaling Llama's code ignores it; its scaled types, and vLLM always, read it."""
+    inside = SIZES | {"model_type": "llama", "rope_parameters": PLAIN | {"partial_rotary_factor": 0.5}}
+    beside = SIZES | {"model_type": "llama", "rope_theta": 1e6, "partial_rotary_factor": 0.5}
+    for file in (inside, beside):
+        for method in METHODS:
+            extension = made(file, method)
+            given = json.loads(after(commands(extension)["vLLM"], "--hf-overrides"))
+            assert given["rope_parameters"]["partial_rotary_factor"] == 1.0
+            whole = file | extension.fragment
+            assert whole.get("partial_rotary_factor", 1.0) == 1.0
+            settings = whole.get("rope_parameters") or whole["rope_scaling"] or {}
+            assert settings.get("partial_rotary_factor", 1.0) == 1.0
+            assert len(extension.before) == len(extension.after) == 64
+
+
+def test_a_width_that_is_fixed_gets_no_fraction():
+    """LongCat's and A.X K1's frequencies are computed for qk_rope_head_dim channels, here the class's default of 64."""
+    for family in ("longcat_flash", "axk1"):
+        file = {"model_type": family, "hidden_size": 512, **FEW, "rope_theta": 1e6}
+        for method in METHODS:
+            assert "partial_rotary_factor" not in made(file, method).standard["rope_parameters"]
+
+
 # The releases themselves.
 
 
@@ -297,34 +480,31 @@ def short(config: Any) -> Any:
 
 
 def every_family() -> Iterator[tuple[str, dict[str, Any]]]:
-    """The default configuration of each family of the table, as a file."""
-    from huggingface_hub.errors import StrictDataclassError
+    """The files of each family of the table."""
     from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 
     for family in sorted(
         {one for server in ("vLLM", "SGLang") for kind in ("settings", "base") for one in servers()[server][kind]}
     ):
         if family in CONFIG_MAPPING:
-            try:
-                yield family, short(CONFIG_MAPPING[family]().to_dict())
-            except StrictDataclassError:
-                continue  # its defaults contradict each other
+            yield from ((name, short(file)) for name, file in files(family) if name not in OTHERWISE)
 
 
 def received(server: str, option: str) -> Iterator[tuple[str, str, Any, Extension, dict[str, Any]]]:
-    """Family, method, the configuration that transformers reads, the extension, and what the command overrides."""
+    """File, method, the configuration that transformers reads, the extension, and what the command overrides."""
     from transformers import AutoConfig
 
-    for family, config in every_family():
+    for name, config in every_family():
         for method in METHODS:
             try:
                 extension = made(config, method, 4)
-            except (ValueError, KeyError):
-                continue  # nothing rotates, or the defaults are no model
+                AutoConfig.for_model(**copy.deepcopy(config))
+            except Exception:
+                continue  # nothing rotates, or the file is no model
             given = commands(extension).get(server) if extension else None
             if given:
                 yield (
-                    family,
+                    name,
                     method,
                     AutoConfig.for_model(**copy.deepcopy(config)),
                     extension,
@@ -391,9 +571,9 @@ def test_vllm_takes_every_command(releases):
                 model["_get_and_verify_max_len"](
                     text, SimpleNamespace(derived_max_model_len_and_key=length), None, extension.length, False, None
                 )
-                settings = wide_settings(config)
-                share = settings.get("partial_rotary_factor", 1.0)  # of a head; proportional frequencies are as wide as it
-                width = round(turning(extension) / (1.0 if settings["rope_type"] == "proportional" else share))
+                settings, width = wide_settings(config), extension.rotation.width
+                if settings["rope_type"] != "proportional":  # whose frequencies are as wide as a head of full layers
+                    width = getattr(text, "head_dim", None) or text.hidden_size // text.num_attention_heads
                 if not close(rotary.get_rope(width, extension.length, True, settings, torch.float32), extension):
                     wrong.append((family, method, "other frequencies"))
             except Exception as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import shutil
 import struct
@@ -14,7 +15,7 @@ import pytest
 
 import in_process
 import lab_results
-from posenc.configs import headers, read_config
+from posenc.configs import ConfigError, headers, read_config
 from posenc.configs.convert.source import look
 from posenc.explorer import table_files, views
 from posenc.lab.experiment import read_experiment, strict_yaml
@@ -25,8 +26,21 @@ SOON = 5.0  # seconds that any of these may take
 
 # JSON -----------------------------------------------------------------------------------------------------------------
 
+LFS = b"version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 1476\n"
+PAGE = b"\xef\xbb\xbf\n<!-- saved --><!DOCTYPE html>\n<html><head><title>Sign in</title>"
 NO_JSON: dict[str, tuple[bytes, str]] = {
-    "nothing": (b"", "not JSON"),
+    "nothing": (b"", "not JSON: it is empty; download or save it again"),
+    "a pointer of Git LFS": (LFS, "not JSON: it is a pointer of Git LFS, which keeps the file elsewhere; run git lfs pull"),
+    "a pointer of git-annex": (b"/annex/objects/SHA256E-s14--4d7a.json\n", "not JSON: it is a pointer of git-annex"),
+    "a link of git-annex as text": (b"../.git/annex/objects/xQ/1k/SHA256E", "not JSON: it is a pointer of git-annex"),
+    "a web page": (PAGE, "not JSON: it is a web page (HTML): download the file itself"),
+    "a message in XML": (b"<?xml version='1.0'?><Error>AccessDenied</Error>", "not JSON: it is XML, perhaps a server"),
+    "a server's words": (b"Entry not found", "not JSON: begins with 'Entry not found'"),
+    "gzip": (gzip.compress(b'{"a": 1}'), "not a text file in UTF-8: it is a gzip archive; unpack it first"),
+    "zip": (b"PK\x03\x04\x14\x00\x00\x00\x08\x00", "not JSON: it is a zip archive"),
+    "zeros": (bytes(64), "not JSON: it begins with zeros, as a download that broke off"),
+    "safetensors": (b"\x40\x01\x00\x00\x00\x00\x00\x00{}", "not JSON: it is a safetensors file"),
+    "GGUF": (b"GGUF\x03\x00\x00\x00", "not JSON: it is a GGUF file"),
     "blank": (b" \n\t ", "not JSON"),
     "a byte order mark alone": (b"\xef\xbb\xbf", "not JSON"),
     "a word": (b"posenc", "not JSON"),
@@ -62,7 +76,7 @@ NO_JSON: dict[str, tuple[bytes, str]] = {
     ),
     "half of a surrogate pair": (b'{"a": "\\ud800"}', "holds half of a surrogate pair"),
     "half of a pair as a name": (b'{"\\udfff": 1}', "holds half of a surrogate pair"),
-    "UTF-16": ('{"a": 1}'.encode("utf-16"), "not a text file in UTF-8"),
+    "UTF-16": ('{"a": 1}'.encode("utf-16"), "not a text file in UTF-8: it is a text in UTF-16; save it in UTF-8"),
     "Latin 1": ('{"é": 1}'.encode("latin-1"), "not a text file in UTF-8"),
     "bytes": (bytes(range(256)), "not a text file in UTF-8"),
     "20 000 brackets": (b"[" * 20_000, "nested too deeply"),
@@ -79,6 +93,77 @@ def test_the_reader_itself(case: str, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"^") as refused:
         strict_json.read(path)
     assert str(refused.value).startswith(f"{path}: {said}")
+
+
+KINDS = {
+    "a pointer of Git LFS": (LFS, "it is a pointer of Git LFS, which keeps the file elsewhere; run git lfs pull"),
+    "a pointer of git-annex": (b"/annex/objects/SHA256E-s14--4d7a\n", "it is a pointer of git-annex"),
+    "a web page": (PAGE, "it is a web page (HTML): download the file itself"),
+    "nothing": (b"", "it is empty; download or save it again"),
+    "zeros": (bytes(64), "it begins with zeros"),
+    "gzip": (gzip.compress(b"posenc" * 9), "it is a gzip archive; unpack it first"),
+    "a pickle in a zip": (b"PK\x03\x04" + bytes(30), "it is a zip archive (a checkpoint of torch.save is one)"),
+    "a pickle": (b"\x80\x04\x95" + bytes(range(200, 230)), "it is a pickle"),
+    "a server's words": (
+        b"Access to model x is restricted.",
+        "it is a text that begins with 'Access to model x is restricte'",
+    ),
+    "JSON": (b'{"model_type": "llama", "hidden_size": 64}', """it is a text that begins with '{"model_type": "llama","""),
+}
+
+
+@pytest.mark.parametrize("case", KINDS)
+def test_a_file_in_the_place_of_weights_is_named(case: str, tmp_path: Path) -> None:
+    """Alone, as what convert is given, and beside a config.json."""
+    text, said = KINDS[case]
+    for name, read in (("a.safetensors", headers.read_header), ("a.gguf", read_config)):
+        (path := tmp_path / name).write_bytes(text)
+        with pytest.raises(ConfigError) as refused:
+            read(path)
+        kind = "GGUF" if name.endswith("gguf") else "safetensors"
+        assert str(refused.value).startswith(f"{path}: not a {kind} file: {said}")
+    done = in_process.posenc("convert", tmp_path / "a.safetensors", tmp_path / "new", "--to", "interleaved", "--heads", "2")
+    assert done.returncode != 0
+    (tmp_path / "config.json").write_text('{"model_type": "llama"}')
+    done = in_process.posenc("inspect", tmp_path, "--json")
+    assert any(said in one["text"] for one in json.loads(done.stdout)["remarks"] if one["grade"] == "error")
+
+
+def test_other_files_of_a_model_and_links_to_nothing_are_named(tmp_path: Path) -> None:
+    for keys, said in (
+        ({"metadata": {}, "weight_map": {}}, "the index of a checkpoint's files"),
+        ({"version": "1.0", "added_tokens": []}, "a tokenizer"),
+        ({"peft_type": "LORA", "base_model_name_or_path": "x"}, "the configuration of an adapter"),
+        ({"error": "Repository not found"}, "perhaps the message of a server"),
+    ):
+        with pytest.raises(ConfigError, match=rf"^model_type: missing; this is {said}: give the model's config\.json$"):
+            read_config(keys)
+    (tmp_path / "config.json").symlink_to("../.git/annex/objects/x")
+    for source in (tmp_path, tmp_path / "config.json"):
+        with pytest.raises(
+            FileNotFoundError, match=r"config\.json: a link to \.\./\.git/annex/objects/x, which is not there"
+        ):
+            read_config(source)
+
+
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [
+        (("inspect", "-"), "posenc: -: standard input is closed; give a config.json, or write one into a pipe\n"),
+        (("inspect", "-", "--json"), "posenc: -: standard input is closed"),
+        (("compare-configs", "-", "absent.json"), "posenc: -: standard input is closed"),
+        (("choose", "--domain", "video"), ""),
+    ],
+)
+def test_standard_input_that_a_shell_has_closed(
+    command: tuple[str, ...], said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """posenc inspect - <&-: Python then has None in its place."""
+    monkeypatch.setattr("sys.stdin", None)
+    done = in_process.posenc(*command)
+    assert done.stderr.startswith(said)
+    assert "Traceback" not in done.stderr
+    assert done.returncode == (1 if said else 0)
 
 
 def test_what_the_standard_allows_is_read() -> None:

@@ -12,7 +12,9 @@ from transformers.models.auto.configuration_auto import CONFIG_MAPPING, CONFIG_M
 from posenc.configs import ConfigError, read_config
 from posenc.configs.report.report import report
 
-JUNK = (None, "", "8", -1, 0, 1, 0.5, 10**13, True, [], [1], ["x"], [None], {}, {"a": 1}, [[1]])
+LONG = ([0] * 5000, "x" * 5000, {"x" * 5000: 1}, {str(n): n for n in range(2000)}, [["x"] * 50] * 50)
+JUNK = (None, "", "8", -1, 0, 1, 0.5, 10**13, True, [], [1], ["x"], [None], {}, {"a": 1}, [[1]], *LONG)
+MOST = 1200  # characters of an error or a remark
 SAMPLE = random.Random(0).sample(sorted(CONFIG_MAPPING_NAMES), 60)
 
 
@@ -35,10 +37,10 @@ def spoilt(config: dict, random_: random.Random) -> tuple[dict, str]:
 
 def told(config: dict) -> str:
     try:
-        report(read_config(config, defaults=True), 4096)
+        remarks = report(read_config(config, defaults=True), 4096)["remarks"]
     except ConfigError as error:
         return str(error)
-    return ""
+    return max((f"{one['key']}: {one['text']}" for one in remarks), key=len, default="")
 
 
 def try_all(model_type: str, times: int) -> None:
@@ -54,7 +56,14 @@ def try_all(model_type: str, times: int) -> None:
         except Exception as error:
             raise AssertionError(f"{model_type}: {path} spoilt: {type(error).__name__}: {error}") from error
         assert "\n" not in line
+        assert len(line) <= MOST, f"{model_type}: {path} spoilt: {line[:80]}"
         assert "cannot be read" not in line, f"{model_type}: {path} spoilt: {line}"
+
+
+@pytest.mark.parametrize("value", LONG, ids=lambda value: type(value).__name__)
+def test_a_long_value_in_the_place_of_the_type_is_one_short_line(value):
+    for config in ({"model_type": value}, {"model_type": "llava", "text_config": {"model_type": value}}):
+        assert 20 < len(told(config)) <= MOST
 
 
 @pytest.mark.parametrize("model_type", SAMPLE)

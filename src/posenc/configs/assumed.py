@@ -1,4 +1,4 @@
-"""Defaults of configuration classes for keys that a file lacks."""
+"""Defaults of configuration classes for keys that a file lacks, and settings with which a class fails."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 from posenc.configs.errors import ConfigError
 from posenc.configs.keys import Keys
 from posenc.configs.say import say
-from posenc.configs.spec import Use
+from posenc.configs.spec import PositionSpec, Use
 
 
 def with_assumed(keys: Keys, parameters: Mapping[str, Any]) -> Keys:
@@ -42,3 +42,23 @@ def scaled_without_width(keys: Keys, use: Use | None) -> None:
         keys.error(
             "head_dim", say("missing: transformers 5.23 fails with {kind} scaling in this family; add it", kind=kind)
         )
+
+
+def settings_by_kind(keys: Keys, labels: tuple[str, ...], *names: str) -> None:
+    """Remarks that the class fails with these settings of the file unless they have an entry for each kind of layer."""
+    for name in names or ("rope_parameters", "rope_scaling"):
+        if name in keys.data and not (keys.has(name) and any(label in keys.table(name) for label in labels)):
+            keys.error(name, say("the code requires one entry for each kind of layer, and fails"))
+
+
+def longrope_of_layers(keys: Keys, spec: PositionSpec) -> None:
+    """Remarks that longrope fails where layers have sizes of their own: transformers asks for one head_dim."""
+    if any(use.rotation is not None and use.rotation.kind == "longrope" for layer in spec.layers for use in layer.uses):
+        keys.error("rope_parameters", say("transformers 5.23 fails with longrope where layers have sizes of their own"))
+
+
+def unscaled_only(keys: Keys, use: Use | None) -> Use | None:
+    """The same use; remarks that the class fails with scaled frequencies."""
+    if use is not None and use.rotation is not None and use.rotation.kind != "rotary":
+        keys.error("rope_parameters.rope_type", say("the class accepts 'default' alone, and fails"))
+    return use

@@ -64,7 +64,8 @@ def _with_layout(keys: Keys, files: Mapping[str, Header]) -> Keys:
                 f"{part}.{key}" if part else key,
                 say("{told!r} here, but the weights record {layout!r}", told=told, layout=layout),
             )
-        return keys
+            return keys
+        return keys if part else keys.replaced({RECORD: layout})
     return keys.replaced({part: {**inside, RECORD: layout}} if part else {RECORD: layout})
 
 
@@ -96,7 +97,7 @@ def with_recorded_layout(spec: PositionSpec, keys: Keys) -> PositionSpec:
         return spec
     layout = keys.text(RECORD, among=("half", "interleaved"))
     turned = {use: _turned(use, layout) for layer in spec.layers for use in layer.uses}
-    if any(use != changed for use, changed in turned.items()):
+    if any(use.arguments != changed.arguments for use, changed in turned.items()):
         keys.warning(
             RECORD,
             say(
@@ -113,6 +114,8 @@ def with_recorded_layout(spec: PositionSpec, keys: Keys) -> PositionSpec:
 def _turned(use: Use, layout: str) -> Use:
     """The same rotation with the other pairs; a family that returns another layout than it reads is left as it is."""
     arguments: dict[str, Any] = dict(use.arguments)
-    if use.rotation is None or arguments.get("layout") in (None, layout) or "returns" in arguments:
+    if use.rotation is None or arguments.get("layout") is None:
+        return use
+    if arguments["layout"] != layout and "returns" in arguments:
         return use
     return replace(use, arguments=tuple((arguments | {"layout": layout}).items())).with_said_by({"layout": RECORD})

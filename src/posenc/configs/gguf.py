@@ -308,7 +308,8 @@ def _base(keys: Keys) -> float:
 def _rope(keys: Keys, architecture: str, rotation: Rotation, head: str = "attention.key_length") -> Use:
     said_by = {"base": keys.said_by("rope.freq_base"), "rotary_dim": keys.said_by("rope.dimension_count")}
     layout = "interleaved" if architecture in llama_cpp.NEIGHBOURS and not _has_axes(rotation) else "half"
-    said_by["layout"] = PERMUTES if architecture in llama_cpp.PERMUTED else f"llama.cpp's code for {architecture}"
+    permuted = architecture in llama_cpp.PERMUTED or (architecture in llama_cpp.NEIGHBOURS and layout == "half")
+    said_by["layout"] = PERMUTES if permuted else f"llama.cpp's code for {architecture}"
     arguments: tuple[tuple[str, Any], ...] = (
         ("d_head", _d_head(keys, head)),
         ("layout", layout),

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from posenc.configs.errors import ConfigError
+from posenc.support.file_kinds import ENOUGH, mistaken
 
 SCALARS = dict(enumerate("BbHhIif?")) | {10: "Q", 11: "q", 12: "d"}
 STRING, ARRAY = 8, 9
@@ -79,8 +80,12 @@ class GGUF:
 
 def read_gguf(path: Path) -> GGUF:
     """Raises ConfigError in one line for a file that is not GGUF, is cut short, or whose counts cannot be true."""
-    if path.stat().st_size < 24:
-        raise ConfigError(f"{path}: not a GGUF file: {path.stat().st_size} bytes; expected 24 or more")
+    with path.open("rb") as file:
+        first = file.read(ENOUGH)
+    if len(first) < 24:
+        wrong = mistaken(first, "GGUF") or f"{len(first)} bytes; expected 24 or more"
+        wrong = mistaken(first, "GGUF") or f"{len(first)} bytes; expected 24 or more"
+        raise ConfigError(f"{path}: not a GGUF file: {wrong}")
     with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
         try:
             return _Reader(data).whole()
@@ -94,7 +99,8 @@ class _Reader:
 
     def whole(self) -> GGUF:
         if self.data[:4] != b"GGUF":
-            raise ValueError(f"not a GGUF file: begins with {bytes(self.data[:4])!r}")
+            start = bytes(self.data[:4])
+            raise ValueError(f"not a GGUF file: {mistaken(self.data[:ENOUGH], 'GGUF') or f'begins with {start!r}'}")
         self.at = 4
         version = self.scalar("I")
         if version and version % 2**16 == 0:  # a small number in the other byte order

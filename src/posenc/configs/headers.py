@@ -13,6 +13,7 @@ from typing import Any
 
 from posenc.configs.errors import ConfigError
 from posenc.support import strict_json
+from posenc.support.file_kinds import ENOUGH, mistaken
 
 LONGEST = 32 * 2**20  # bytes of one header; a shard of the largest published models has less than one
 MOST = 4096  # files of a folder
@@ -38,16 +39,20 @@ def read_header(path: Path) -> Header:
     """The header of one file. Raises ConfigError in one line for a file that is cut short, too large or no safetensors."""
     size = path.stat().st_size
     with path.open("rb") as file:
-        first = file.read(8)
-        length = int.from_bytes(first, "little")
+        first = file.read(ENOUGH)
+        length = int.from_bytes(first[:8], "little")
+        wrong = ""
         if len(first) < 8 or length < 2:
-            raise ConfigError(f"{path}: not a safetensors file: expected the length of a header in its first 8 bytes")
-        if length > LONGEST:
-            raise ConfigError(f"{path}: not a safetensors file: a header of {length:,} bytes; expected at most {LONGEST:,}")
+            wrong = "expected the length of a header in its first 8 bytes"
+        elif length > LONGEST:
+            wrong = f"a header of {length:,} bytes; expected at most {LONGEST:,}"
+        if wrong:
+            raise ConfigError(f"{path}: not a safetensors file: {mistaken(first, 'safetensors') or wrong}")
         if 8 + length > size:
             raise ConfigError(
                 f"{path}: cut short: a header of {length:,} bytes in a file of {size:,}; download or save it again"
             )
+        file.seek(8)
         text = file.read(length)
     try:
         header = strict_json.loads(text)

@@ -12,12 +12,13 @@ from copy import copy
 from importlib import resources
 from typing import Any
 
-from posenc.configs.errors import ConfigError
+from posenc.configs.errors import ConfigError, shortened
 from posenc.configs.say import say
 from posenc.configs.spec import Grade, Remark
 from posenc.support.languages import Words
 
 MISSING: Any = object()
+LONGEST = 150  # characters of a key in a remark
 POSITIONAL = re.compile(
     r"rope|rotary|position_|_position|alibi|theta|relative_att|rel_pos|pos_emb|sinusoid|no_rope|nope|_ntk|yarn|max_distance|dual_chunk"
 )
@@ -247,7 +248,8 @@ class Keys:
         named = self._in_file(key)
         if named is None:
             named = key if grade == "note" or "missing" in words.en else ""
-        finding = Remark(grade, self.where(named) if named else self.path, words)
+        where = self.where(named) if named else self.path
+        finding = Remark(grade, where if len(where) <= LONGEST else where[:LONGEST] + "…", shortened(words))
         if finding not in self.remarks:
             self.remarks.append(finding)
 

@@ -15,6 +15,7 @@ from posenc.configs.family import read_section
 from posenc.configs.keys import Keys
 from posenc.configs.spec import PositionSpec
 from posenc.support.checked import checked
+from posenc.support.checks import shown
 from posenc.support.languages import Words, joined
 
 
@@ -58,9 +59,11 @@ def _spec(config: str | PathLike[str] | Mapping[str, Any], defaults: bool) -> Po
     data, entry = attached.own_config(source.load(config))
     model_type = source.family(data)
     if not isinstance(model_type, str):
+        if model_type is None and (another := source.another(data)):
+            raise ConfigError(f"model_type: missing; this is {another}: give the model's config.json")
         raise ConfigError(
-            f"model_type: expected the name of a family such as 'llama', got {model_type!r}; it decides "
-            "how the other keys of the config are read"
+            f"model_type: expected the name of a family such as 'llama', got {shown(model_type)}; it "
+            "decides how the other keys of the config are read"
         )
     keys, folder = Keys(data, model_type, defaults=defaults), source.folder(config)
     spec = read_section(keys if folder is None else with_weights_beside(keys, folder))

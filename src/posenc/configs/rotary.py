@@ -103,7 +103,7 @@ def rope(
     name, takes = TYPES[kind]
     said_by: dict[str, str] = {}
 
-    fraction = _fraction(keys, settings, where, kind, partial, partial_default, said_by, rotary_dim)
+    fraction, written = _fraction(keys, settings, where, kind, partial, partial_default, said_by, rotary_dim)
     if rotary_dim is None:
         rotary_dim = int(d_head * fraction)
     if rotary_dim < 1 or 2 * ((rotary_dim + 1) // 2) > d_head:
@@ -143,7 +143,7 @@ def rope(
 
     rotation = Rotation(rotary_dim, number, name, tuple(sorted(parameters.items())), maps)
     arguments: dict[str, Any] = {"d_head": d_head, "layout": layout, "frequencies": rotation} | options
-    return Use("encodings.rope.RoPE", tuple(arguments.items()), tuple(said_by.items()), note=note)
+    return Use("encodings.rope.RoPE", tuple(arguments.items()), tuple(said_by.items()), note=note, fraction=written)
 
 
 def is_nested(keys: Keys, labels: tuple[str, ...]) -> bool:
@@ -241,8 +241,12 @@ def _fraction(
     default: float,
     said_by: dict[str, str],
     rotary_dim: int | None,
-) -> float:
-    """The fraction of the head that rotates. Every family reads it for scaled types, some also without scaling."""
+) -> tuple[float, float | None]:
+    """The fraction of the head that rotates, and the one that new settings have to give.
+
+    Every family reads it for scaled types, some also without scaling. A factor of the file that is not read is 1 in new
+    settings: other programs read it, and so do scaled types.
+    """
     key = "partial_rotary_factor"
     if settings.get(key) is not None:
         value, origin = Keys(settings, "", where).number(key), f"{where}.{key}"
@@ -251,20 +255,31 @@ def _fraction(
         origin = keys.said_by(key) if value is not None else "default of the family's code"
     if value is None:
         value = default
-    reads = partial or (kind not in ("default", "axial", "mrope") and rotary_dim is None)
-    if not reads:
-        if value != 1.0 and origin != "default of the family's code":
-            keys.warning(
-                key,
-                say("this family's code does not read it: all channels rotate")
-                if rotary_dim is None
-                else say("this family's code does not read it: the number of rotated channels has its own key"),
-            )
-        return 1.0
+    reads = partial or kind not in ("default", "axial", "mrope")
+    if rotary_dim is not None or not reads:
+        given = value != 1.0 and origin != "default of the family's code"
+        if given and rotary_dim is None:
+            keys.warning(key, say("this family's code does not read it: all channels rotate"))
+        elif given and reads and not keys.remote:  # transformers' scaled types take it of these channels
+            keys.error(key, too_few(value, int(rotary_dim or 0), int(rotary_dim or 0)))
+        elif given:
+            keys.warning(key, say("this family's code does not read it: the number of rotated channels has its own key"))
+        return 1.0, 1.0 if given else None
     if not 0 < value <= 1:
         raise ConfigError(f"{origin}: expected a fraction above 0 and up to 1, got {value:g}")
     said_by["rotary_dim"] = origin
-    return float(value)
+    return float(value), float(value) if partial or value != 1.0 else None
+
+
+def too_few(factor: float, width: int, rotary_dim: int) -> Words:
+    """Why a model whose number of rotated channels is fixed fails with this partial_rotary_factor."""
+    return say(
+        "{factor:g} of {width} gives frequencies for {channels} channels, but {rotary_dim} rotate: the model fails",
+        factor=factor,
+        width=width,
+        channels=int(width * factor),
+        rotary_dim=rotary_dim,
+    )
 
 
 def _check_parameters(

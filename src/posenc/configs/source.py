@@ -16,6 +16,17 @@ LARGEST = 16 * 2**20  # bytes: a configuration with long factors is some kilobyt
 NAMES = ("config.json", "params.json")  # the second is Mistral's own format
 MISTRAL = {"dim", "n_layers", "n_heads", "head_dim", "hidden_dim"}
 CONSTANTS = {"Infinity": math.inf}  # time_step_limit of Mamba 2 and its hybrids; no key that posenc reads
+OTHER_FILES = {  # a key of other JSON files beside a model's weights -> what the file is
+    "weight_map": "the index of a checkpoint's files",
+    "added_tokens": "a tokenizer",
+    "tokenizer_class": "the configuration of a tokenizer",
+    "peft_type": "the configuration of an adapter",
+    "image_processor_type": "the configuration of an image processor",
+    "feature_extractor_type": "the configuration of a feature extractor",
+    "processor_class": "the configuration of a processor",
+    "eos_token_id": "perhaps a generation_config.json",
+    "error": "perhaps the message of a server",
+}
 
 
 def load(source: str | PathLike[str] | Mapping[str, Any]) -> dict[str, Any]:
@@ -26,10 +37,16 @@ def load(source: str | PathLike[str] | Mapping[str, Any]) -> dict[str, Any]:
     if isinstance(source, Mapping):
         return checked(dict(source), "the mapping")
     if str(source) == "-":
+        if sys.stdin is None:  # Python's, where a shell closed it: <&-
+            raise ConfigError("-: standard input is closed; give a config.json, or write one into a pipe")
         return parsed(sys.stdin.buffer.read(LARGEST + 1), "standard input")
     path = Path(source)
     if path.is_dir():
         path = next((path / name for name in NAMES if (path / name).exists()), path / NAMES[0])
+    if path.is_symlink() and not path.exists():
+        raise FileNotFoundError(
+            f"{path}: a link to {path.readlink()}, which is not there; download the file (git annex get, git lfs pull)"
+        )
     if not path.exists():
         raise FileNotFoundError(f"{path}: no such file; give a config.json, a folder with one, or -")
     if not path.is_file():
@@ -47,6 +64,11 @@ def family(data: Mapping[str, Any]) -> Any:
         return "params.json"
     model_type = data.get("model_type", data.get("_class_name"))
     return "" if model_type is None and data.get("architectures") else model_type
+
+
+def another(data: Mapping[str, Any]) -> str:
+    """Which other file beside a model's weights these keys are; "" where it is not known."""
+    return next((name for key, name in OTHER_FILES.items() if key in data), "")
 
 
 def folder(source: str | PathLike[str] | Mapping[str, Any]) -> Path | None:

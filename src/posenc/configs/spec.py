@@ -123,6 +123,7 @@ class Use:
     said_by    argument -> the key of the file, "default of LlamaConfig" or "constant of the code"
     weights    which tensors of a checkpoint fill its parameters
     note       one sentence for the reader of the page
+    fraction   the partial_rotary_factor with which any program makes this width of the settings; None: none is needed
     """
 
     encoding: str
@@ -130,6 +131,7 @@ class Use:
     said_by: tuple[tuple[str, str], ...] = ()
     weights: tuple[Weight, ...] = ()
     note: Words | None = None
+    fraction: float | None = field(default=None, compare=False)
 
     @property
     def name(self) -> str:

@@ -15,6 +15,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from posenc.support.file_kinds import ENOUGH, mistaken
+
 LARGEST = 64 * 2**20  # bytes; the index of the largest published checkpoint has 13 MiB
 DEEPEST = 32  # levels
 MOST_DIGITS = 300  # of a whole number: what float64 holds
@@ -49,11 +51,14 @@ def loads(text: bytes, constants: Mapping[str, float] | None = None) -> Any:
         if b"\\u" in text:
             json.dumps(value, ensure_ascii=False).encode()
     except UnicodeDecodeError:
-        raise ValueError("not a text file in UTF-8") from None
+        raise ValueError(f"not a text file in UTF-8{_what(text, '')}") from None
     except UnicodeEncodeError:
         raise ValueError("holds half of a surrogate pair, \\ud800 … \\udfff, which is no character") from None
     except json.JSONDecodeError as error:
-        raise ValueError(f"not JSON: {str(error)[:200]}") from None
+        said = str(error)[:200]
+        if not error.doc[: error.pos].strip() and error.pos < len(error.doc):
+            said = f"begins with {error.doc[error.pos :][:SHOWN]!r}; {said}"
+        raise ValueError(f"not JSON{_what(text, said)}") from None
     except RecursionError:
         raise ValueError("nested too deeply") from None
     check_depth(value)
@@ -78,6 +83,12 @@ def check_depth(value: Any) -> None:
         if not level:
             return
     raise ValueError(f"nested deeper than {DEEPEST} levels")
+
+
+def _what(text: bytes, otherwise: str) -> str:
+    """What the text is, or what else to say of it."""
+    said = mistaken(text[:ENOUGH], "JSON") or otherwise
+    return f": {said}" if said else ""
 
 
 def _inside(value: Any) -> list[Any]:

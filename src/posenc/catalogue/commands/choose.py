@@ -81,7 +81,7 @@ def command(
     except ValueError as error:
         name, _, why = str(error).partition(": ")
         raise typer.BadParameter(why, param_hint=f"--{name}") from None
-    if not as_json and sys.stdin.isatty() and sys.stdout.isatty():
+    if not as_json and all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stdout)):
         answers = prompted(answers_given, language)
     if (match := matched(answers.of)) and match.guess:
         echo(guess(answers.of, match).in_language(language), err=True)

@@ -12,7 +12,7 @@ from typing import Any
 from posenc.configs.errors import ConfigError
 from posenc.configs.family import decoder, family, layer_kinds
 from posenc.configs.keys import Keys
-from posenc.configs.rotary import rope
+from posenc.configs.rotary import rope, too_few
 from posenc.configs.say import say
 from posenc.configs.spec import PositionSpec, Rotation, Use
 
@@ -21,12 +21,19 @@ PAIRS = {"layout": "interleaved", "returns": "half"}
 
 
 def latent(
-    keys: Keys, *, interleave: bool | None = None, whole: bool = False, also_read: tuple[str, ...] = (), **options: Any
+    keys: Keys,
+    *,
+    interleave: bool | None = None,
+    whole: bool = False,
+    partial: bool = False,
+    also_read: tuple[str, ...] = (),
+    **options: Any,
 ) -> Use | None:
     """RoPE over the last qk_rope_head_dim channels.
 
     whole       as in Mistral 4: frequencies are computed for a fraction of the whole head, not for the rotated channels
     interleave  interleaved pairs in, half pairs out; None: as rope_interleave says. `options` go to RoPE instead, if given
+    partial     whether plain frequencies are computed for partial_rotary_factor of these channels, as scaled ones are
     """
     rotary_dim, still = keys.whole("qk_rope_head_dim", least=2), keys.whole("qk_nope_head_dim")
     if rotary_dim % 2:
@@ -38,9 +45,12 @@ def latent(
     if whole:
         keys = without_fraction(keys, rotary_dim, still + rotary_dim)
         also += ("llama_4_scaling_beta", "max_position_embeddings")
-    use = rope(keys, d_head=still + rotary_dim, rotary_dim=rotary_dim, trailing=True, also_read=also, **options)
+    options |= {"partial": partial, "also_read": also, "trailing": True}
+    use = rope(keys, d_head=still + rotary_dim, rotary_dim=rotary_dim, **options)
     if use is None:
         return None
+    if whole:
+        use = replace(use, fraction=rotary_dim / (still + rotary_dim))
     said_by = {"rotary_dim": keys.said_by("qk_rope_head_dim"), "layout": "constant of the code"}
     if interleave is None and "returns" in options:
         said_by["layout"] = keys.said_by("rope_interleave")
@@ -62,17 +72,7 @@ def without_fraction(keys: Keys, rotary_dim: int, width: int, label: str | None 
             "partial_rotary_factor"
         )
         if (int(width * factor) + 1) // 2 * 2 != rotary_dim:
-            keys.error(
-                f"{name}.partial_rotary_factor",
-                say(
-                    "{factor:g} of {width} gives frequencies for {channels} channels, but {rotary_dim} rotate: the "
-                    "model fails",
-                    factor=factor,
-                    width=width,
-                    channels=int(width * factor),
-                    rotary_dim=rotary_dim,
-                ),
-            )
+            keys.error(f"{name}.partial_rotary_factor", too_few(factor, width, rotary_dim))
         rest = {key: value for key, value in inner.items() if key != "partial_rotary_factor"}
         result = result.replaced({name: settings | {label: rest} if label else rest})
     return result
@@ -142,7 +142,8 @@ def wide_enough(keys: Keys, use: Use | None) -> int:
 @family("deepseek_v3", "youtu", "glm4_moe_lite", "axk1")
 def deepseek_v3(keys: Keys) -> PositionSpec:
     """rope_interleave: interleaved pairs in, half pairs out; otherwise half pairs."""
-    return stack(keys, latent(keys), ["full_attention"] * keys.whole("num_hidden_layers"))
+    use = latent(keys, partial=keys.family == "glm4_moe_lite")
+    return stack(keys, use, ["full_attention"] * keys.whole("num_hidden_layers"))
 
 
 @family("sarvam_mla")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from posenc.configs.assumed import longrope_of_layers
 from posenc.configs.errors import ConfigError
 from posenc.configs.families.deepseek_v3 import PAIRS, without_fraction
 from posenc.configs.families.deepseek_v32 import indexer
@@ -59,6 +60,7 @@ def dots3_note_text(keys: Keys) -> PositionSpec:
         for kind in kinds
     ]
     spec = decoder(keys, None, kinds=kinds, by_kind=dict.fromkeys(labels), d_head=keys.whole("head_dim"))
+    longrope_of_layers(keys, replace(spec, layers=tuple(layers)))
     indexed = [n for n, kind in enumerate(kinds) if kind == "indexed_attention"]
     inside = (indexer(keys, uses["indexed_attention"], indexed, PAIRS, trailing=False),) if indexed else ()
     return replace(spec, layers=tuple(layers), parts=inside)
@@ -74,31 +76,21 @@ def _of_kind(keys: Keys, kind: str, first: int, nested: dict[str, Any] | None, l
         layer["qk_rope_head_dim"] = keys.whole("swa_qk_rope_head_dim", layer["head_dim"] - layer["qk_nope_head_dim"])
     sizes = {name: layer.get(name, keys.whole(name)) for name in ("qk_rope_head_dim", "qk_nope_head_dim", "head_dim")}
     rotary_dim, still, width = sizes["qk_rope_head_dim"], sizes["qk_nope_head_dim"], sizes["head_dim"]
+    where: dict[str, Any] = {"label": kind, "labels": labels}
     if not keys.has("rope_parameters") and not keys.has("rope_scaling"):
         base_key = "swa_rope_theta" if kind == "sliding_attention" else "rope_theta"
         assumed = 50000.0 if kind == "sliding_attention" else None
-        base = assumed if assumed and not keys.has(base_key) else None
-        return rope(
-            keys,
-            d_head=still + rotary_dim,
-            rotary_dim=int(width * (rotary_dim / width)),
-            layout="interleaved",
-            returns="half",
-            trailing=True,
-            base_key=base_key,
-            base=base,
-        )
-    keys = without_fraction(keys, rotary_dim, width, kind)
-    return rope(
-        keys,
+        where = {"base_key": base_key, "base": assumed if assumed and not keys.has(base_key) else None}
+    use = rope(
+        without_fraction(keys, rotary_dim, width, kind),
         d_head=still + rotary_dim,
         rotary_dim=int(width * (rotary_dim / width)),
         layout="interleaved",
         returns="half",
         trailing=True,
-        label=kind,
-        labels=labels,
+        **where,
     )
+    return None if use is None else replace(use, fraction=rotary_dim / width)
 
 
 @family("dots3_note_audio_encoder")

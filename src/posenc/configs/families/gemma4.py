@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from posenc.configs.assumed import with_assumed
+from posenc.configs.assumed import longrope_of_layers, with_assumed
 from posenc.configs.coordinates import LIKE_TEXT
 from posenc.configs.errors import ConfigError
 from posenc.configs.families.gemma3 import bidirectional_within, per_kind, shared_keys, sliding_pattern
@@ -82,6 +82,7 @@ def _gemma4(keys: Keys, assumed: dict[str, Any], slides: Any) -> PositionSpec:
         by_kind=per_kind(with_assumed(keys, assumed), kinds, d_head=widths),
         d_head=keys.whole("head_dim"),
     )
+    longrope_of_layers(keys, spec)
     return spec if widths[FULL] == widths[SLIDING] else replace(spec, d_head=None)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from posenc.configs.assumed import with_assumed
+from posenc.configs.assumed import settings_by_kind, with_assumed
 from posenc.configs.errors import ConfigError
 from posenc.configs.families.jamba import CONV, rotary_among
 from posenc.configs.family import decoder, family, head_width
@@ -43,6 +43,7 @@ def lfm3(keys: Keys) -> PositionSpec:
             FULL: {"rope_type": "proportional", "rope_theta": 1000000.0, "partial_rotary_factor": 0.5},
         },
     )
+    settings_by_kind(keys, (SLIDING, FULL))
     kept = attention_among(keys, kinds, ("conv",), CONV)
     by_kind = {
         kind: rope(keys, d_head=head_width(keys), label=kind, labels=(SLIDING, FULL))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from posenc.configs.assumed import with_assumed
+from posenc.configs.assumed import settings_by_kind, with_assumed
 from posenc.configs.errors import ConfigError
 from posenc.configs.families.smollm3 import rope_layers, rope_where
 from posenc.configs.family import decoder, family, head_width
@@ -23,8 +23,7 @@ def beam(keys: Keys) -> PositionSpec:
     labels = (SLIDING, FULL)
     keys = with_assumed(keys, {SLIDING: {"rope_type": "default", "rope_theta": 10000.0}, FULL: None})
     kinds = schedule(keys, lambda n: SLIDING if (n + 1) % 6 and n + 1 < keys.whole("num_hidden_layers") else FULL)
-    if keys.has("rope_scaling") or not is_nested(keys, labels):
-        keys.error("rope_parameters", say("the code requires one entry for each kind of layer, and fails"))
+    settings_by_kind(keys, labels)
     for kind in set(kinds) & set(labels):
         if kind not in keys.table("rope_parameters") and is_nested(keys, labels):
             raise ConfigError(f"{keys.where('rope_parameters')}: has no entry for {kind!r} layers; null means no rotation")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from posenc.configs.assumed import with_assumed
+from posenc.configs.assumed import settings_by_kind, with_assumed
 from posenc.configs.errors import ConfigError
 from posenc.configs.family import bidirectional, decoder, family, head_width
 from posenc.configs.keys import Keys
@@ -56,6 +56,7 @@ def modernbert_decoder(keys: Keys) -> PositionSpec:
 
 
 def _modernbert(keys: Keys, window: int) -> PositionSpec:
+    settings_by_kind(keys, LABELS, "rope_parameters")
     every = keys.whole("global_attn_every_n_layers", 3)
     kinds = schedule(keys, lambda n: SLIDING if n % every else FULL)
     d_head = keys.whole("hidden_size") // keys.whole("num_attention_heads")
@@ -91,6 +92,7 @@ def ultrabert(keys: Keys) -> PositionSpec:
         )
     kinds = schedule(keys, lambda n: SLIDING if (windows[n] if windows else (n + 1) % 3) else FULL)
     keys = _bases_of_kinds(keys, kinds)
+    settings_by_kind(keys, LABELS)
     d_head = head_width(keys)
     by_kind = {kind: rope(keys, d_head=d_head, label=kind, labels=LABELS) for kind in dict.fromkeys(kinds)}
     return bidirectional(with_window(decoder(keys, None, kinds=kinds, by_kind=by_kind), 2 * half + 1))

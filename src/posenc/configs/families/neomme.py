@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from posenc.configs.assumed import longrope_of_layers, settings_by_kind
 from posenc.configs.errors import ConfigError
 from posenc.configs.family import bidirectional, decoder, family
 from posenc.configs.keys import Keys
@@ -27,6 +28,7 @@ def neomme(keys: Keys) -> PositionSpec:
     count = keys.whole("num_hidden_layers")
     kinds = schedule(keys, lambda n: FULL if (n + 1) % 6 == 0 or n == count - 1 else SLIDING)
     d_head, assumed = keys.whole("head_dim"), {FULL: (1000000.0, 0.25), SLIDING: (10000.0, 1.0)}
+    settings_by_kind(keys, LABELS)
     uses: dict[str, Use | None] = {}
     for kind in dict.fromkeys(kinds):
         uses[kind] = rope(
@@ -41,6 +43,7 @@ def neomme(keys: Keys) -> PositionSpec:
     spec = decoder(
         keys, None, kinds=kinds, by_kind=uses, d_head=d_head, coordinates=say("(row, column); for text both are 0, 1, 2, …")
     )
+    longrope_of_layers(keys, spec)
     halves = _halves(keys, kinds)
     layers = [
         replace(layer, window=2 * half + 1 if half is not None else None)

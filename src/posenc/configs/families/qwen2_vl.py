@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
+from posenc.configs.assumed import unscaled_only, with_assumed
 from posenc.configs.coordinates import VIDEO_CLIPS, VIDEO_FRAMES, VIDEO_SECONDS
 from posenc.configs.errors import ConfigError
 from posenc.configs.family import decoder, family, head_width, parts, read_section
@@ -178,7 +179,11 @@ def qwen3_vl_text(keys: Keys) -> PositionSpec:
 @family("cosmos3_edge_text")
 def cosmos3_edge_text(keys: Keys) -> PositionSpec:
     """The class accepts the type "default" only, and needs sections that sum to half of head_dim."""
-    return _full_layers(keys, mrope(keys, interleaved, (24, 20, 20)))
+    keys = with_assumed(keys, {"rope_type": "default", "rope_theta": 100000000.0, "mrope_section": [24, 20, 20]})
+    for name in ("rope_parameters", "rope_scaling"):
+        if keys.has(name) and "mrope_section" not in keys.table(name):
+            keys.error(f"{name}.mrope_section", say("missing: the class requires it and fails"))
+    return _full_layers(keys, unscaled_only(keys, mrope(keys, interleaved, (24, 20, 20))))
 
 
 @family("qwen3_5_text", "qwen3_5_moe_text")
@@ -221,7 +226,7 @@ def ernie4_5_vl_moe_text(keys: Keys) -> PositionSpec:
     keys.note(
         "rope_parameters", say("mrope_section is in the order rows, columns, time; positions are (time, row, column)")
     )
-    return _full_layers(keys, mrope(keys, ernie, (22, 22, 20), layout="interleaved"))
+    return _full_layers(keys, unscaled_only(keys, mrope(keys, ernie, (22, 22, 20), layout="interleaved")))
 
 
 def _full_layers(keys: Keys, use: Use | None) -> PositionSpec:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from posenc.configs.assumed import scaled_without_width
 from posenc.configs.families.jamba import DELTA, nope_among, rotary_among, with_window
 from posenc.configs.family import family
 from posenc.configs.keys import Keys
@@ -24,6 +25,7 @@ def minimax(keys: Keys) -> PositionSpec:
     """Layers 0, 2, 4, … are full attention with RoPE; linear attention decays with distance."""
     kinds = schedule(keys, lambda n: RECURRENT if n % 2 else FULL, (FULL, RECURRENT))
     spec = rotary_among(keys, kinds, say("linear attention with a fixed decay for each head"))
+    scaled_without_width(keys, next((use for layer in spec.layers for use in layer.uses), None))
     window = keys.whole("sliding_window", None)
     return with_window(spec, window)
 

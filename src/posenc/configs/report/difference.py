@@ -2,11 +2,15 @@
 
 Two pairs of unit length rotated by ω_A p and ω_B p differ by 2·|sin(p(ω_A - ω_B)/2)|; different scales of cos and sin
 differ at position 0 already. Other encodings are evaluated at positions 0, 1, 2, …
+
+What changes no score is no difference: another order of the channels of queries and keys alike, the rows before position 0
+of a table that a GGUF file lacks, its fp32 numbers, a window wider than the model was trained.
 """
 
 from __future__ import annotations
 
 import copy
+import inspect
 import json
 import math
 from collections.abc import Iterator, Mapping
@@ -14,6 +18,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from posenc.configs import ConfigError, Layer, PositionSpec, Rotation, Use, spec_of
+from posenc.configs.beside import RECORD
 from posenc.configs.gguf import CLASS as GGUF
 from posenc.configs.gguf import PERMUTES
 from posenc.configs.report.labels import scaling_name
@@ -22,6 +27,8 @@ from posenc.configs.report.report import main_part
 from posenc.frequencies import Frequencies
 
 APART = 1e-3
+FP32 = 2.0**-22  # two roundings
+CUT_OFF = {"row_offset", "padding_row"}  # of a table: a GGUF file has the rows of positions only
 
 
 @dataclass(frozen=True)
@@ -41,8 +48,16 @@ class Difference:
     pair: int | None = None
 
 
+class Unfelt(Difference):
+    """One that changes no score."""
+
+
 def differences(a: PositionSpec, b: PositionSpec) -> list[Difference]:
     """All differences, first layer first; empty if the positions are the same."""
+    return [one for one in _compared(a, b) if not isinstance(one, Unfelt)]
+
+
+def _compared(a: PositionSpec, b: PositionSpec) -> list[Difference]:
     first, second = attending(a), attending(b)
     if len(first) == len(second) == 1:  # the text model of a multimodal file against the same model by itself
         return list(_of_parts(*first[0], *second[0]))
@@ -69,7 +84,7 @@ def without_effect(a: PositionSpec, b: PositionSpec, file: Mapping[str, Any], ot
     has the same positions as before. `file` and `other` are the files as data, empty for a GGUF file, whose keys are not
     compared.
     """
-    result: list[Difference] = []
+    result: list[Difference] = [one for one in _compared(a, b) if isinstance(one, Unfelt)]
     parts_a, parts_b = dict(a.walk()), dict(b.walk())
     for path in (path for path in parts_a if path in parts_b):
         part_a, part_b = parts_a[path], parts_b[path]
@@ -126,29 +141,89 @@ def _of_parts(path: str, a: PositionSpec, other: str, b: PositionSpec) -> Iterat
     if a.coordinates != b.coordinates and GGUF not in (a.config_class, b.config_class):  # such files do not say
         yield Difference(path, f"positions are numbered differently: {a.coordinates.en}, against {b.coordinates.en}")
     limit = min(a.trained_length or 2**17, b.trained_length or 2**17)
+    pair = _Pair(limit, GGUF in (a.config_class, b.config_class))
     seen: set[tuple[Layer, Layer]] = set()
     for number, layers in enumerate(zip(a.layers, b.layers, strict=False)):
         if layers not in seen:  # a difference that many layers share is told once, at the first
             seen.add(layers)
-            where = f"{path or other}, layer {number}".strip(", ")
-            yield from _of_layers(where, *layers, limit)
+            yield from pair.of_layers(f"{path or other}, layer {number}".strip(", "), *layers)
 
 
-def _of_layers(where: str, a: Layer, b: Layer, limit: int) -> Iterator[Difference]:
-    if a.attends != b.attends:
-        yield Difference(where, f"{kind(a.kind).en} against {kind(b.kind).en}")
-    if a.window != b.window:
-        yield Difference(where, f"a window of {a.window or 'everything'} against {b.window or 'everything'}")
-    if a.chunk != b.chunk:
-        yield Difference(where, f"chunks of {a.chunk or 'everything'} against {b.chunk or 'everything'}")
-    if a.causal != b.causal:
-        yield Difference(where, f"{_direction(a)} against {_direction(b)}")
-    names = [tuple(use.name for use in layer.uses) for layer in (a, b)]
-    if names[0] != names[1]:
-        yield Difference(where, f"{_listed(names[0])} against {_listed(names[1])}")
-        return
-    for use_a, use_b in zip(a.uses, b.uses, strict=True):
-        yield from _of_uses(where, use_a, use_b, limit)
+@dataclass(frozen=True)
+class _Pair:
+    """Two models. limit: the shorter trained length; gguf: whether one is a GGUF file, whose numbers are fp32."""
+
+    limit: int
+    gguf: bool
+
+    def of_layers(self, where: str, a: Layer, b: Layer) -> Iterator[Difference]:
+        if a.attends != b.attends:
+            yield Difference(where, f"{kind(a.kind).en} against {kind(b.kind).en}")
+        if a.window != b.window:
+            felt = Unfelt if min(a.window or self.limit, b.window or self.limit) >= self.limit else Difference
+            yield felt(where, f"a window of {a.window or 'everything'} against {b.window or 'everything'}")
+        if a.chunk != b.chunk:
+            yield Difference(where, f"chunks of {a.chunk or 'everything'} against {b.chunk or 'everything'}")
+        if a.causal != b.causal:
+            yield Difference(where, f"{_direction(a)} against {_direction(b)}")
+        names = [tuple(use.name for use in layer.uses) for layer in (a, b)]
+        if names[0] != names[1]:
+            yield Difference(where, f"{_listed(names[0])} against {_listed(names[1])}")
+            return
+        for use_a, use_b in zip(a.uses, b.uses, strict=True):
+            rotate = use_a.rotation is not None and use_b.rotation is not None
+            yield from (self._of_rotations if rotate else self._of_arguments)(where, use_a, use_b)
+
+    def _of_arguments(self, where: str, a: Use, b: Use) -> Iterator[Difference]:
+        arguments_a, arguments_b = dict(a.arguments), dict(b.arguments)
+        unlike = {
+            name: f"{name} {arguments_a.get(name)} against {arguments_b.get(name)}"
+            for name in {**arguments_a, **arguments_b}
+            if arguments_a.get(name) != arguments_b.get(name)
+        }
+        if not unlike:
+            return
+        told = f"{a.name}: {'; '.join(unlike.values())}"
+        if self.gguf and unlike.keys() <= CUT_OFF:
+            yield Unfelt(where, told)
+        else:
+            yield Difference(where, told, *_first_bias_apart(a, b, self.limit))
+
+    def _of_rotations(self, where: str, a: Use, b: Use) -> Iterator[Difference]:
+        assert a.rotation is not None
+        assert b.rotation is not None
+        f_a, f_b = a.rotation.frequencies().at_length(self.limit), b.rotation.frequencies().at_length(self.limit)
+        for name, default in (
+            ("layout", "interleaved"),
+            ("returns", None),
+            ("reverse", False),
+            ("trailing", False),
+            ("d_head", 0),
+        ):
+            in_a, in_b = dict(a.arguments).get(name, default), dict(b.arguments).get(name, default)
+            if in_a == in_b or (name == "layout" and _from(PERMUTES, a, b)):
+                continue
+            told = f"RoPE: {name} {in_a} against {in_b}"
+            if name == "returns":
+                yield Unfelt(where, f"{told}: keys are cached in another order of channels")
+            elif name == "layout" and _from(RECORD, a, b) and not self.gguf:
+                yield Unfelt(where, f"{told}, for which the weights were converted")
+            else:
+                yield Difference(where, told, 0 if name == "d_head" else 1, 0)
+        if len(f_a) != len(f_b) or f_a.axes != f_b.axes:
+            yield Difference(where, f"RoPE: {_pairs(f_a)} against {_pairs(f_b)}", 1, min(len(f_a), len(f_b)))
+            return
+        if not self._same((f_a.softmax_scale,), (f_b.softmax_scale,)):
+            yield Difference(where, f"softmax scale × {f_a.softmax_scale:.7g} against × {f_b.softmax_scale:.7g}", 0)
+        if not self._same((*f_a.values, f_a.cos_sin_scale), (*f_b.values, f_b.cos_sin_scale)):
+            position, pair = first_apart(f_a, f_b, self.limit)
+            yield Difference(where, f"RoPE: {_unlike(a.rotation, b.rotation)}", position, pair)
+
+    def _same(self, first: tuple[float, ...], second: tuple[float, ...]) -> bool:
+        """Equal, up to fp32 where one is a GGUF file."""
+        return first == second or (
+            self.gguf and all(math.isclose(a, b, rel_tol=FP32) for a, b in zip(first, second, strict=True))
+        )
 
 
 def _direction(layer: Layer) -> str:
@@ -159,54 +234,9 @@ def _listed(names: tuple[str, ...]) -> str:
     return " and ".join(names) or "no position"
 
 
-def _of_uses(where: str, a: Use, b: Use, limit: int) -> Iterator[Difference]:
-    if a.rotation is not None and b.rotation is not None:
-        yield from _of_rotations(where, a, b, limit)
-        return
-    arguments_a, arguments_b = dict(a.arguments), dict(b.arguments)
-    told = [
-        f"{name} {arguments_a.get(name)} against {arguments_b.get(name)}"
-        for name in {**arguments_a, **arguments_b}
-        if arguments_a.get(name) != arguments_b.get(name)
-    ]
-    if told:
-        position, head = _first_bias_apart(a, b, limit)
-        yield Difference(where, f"{a.name}: {'; '.join(told)}", position, head)
-
-
-def _of_rotations(where: str, a: Use, b: Use, limit: int) -> Iterator[Difference]:
-    assert a.rotation is not None
-    assert b.rotation is not None
-    f_a, f_b = a.rotation.frequencies().at_length(limit), b.rotation.frequencies().at_length(limit)
-    for name, default in (
-        ("layout", "interleaved"),
-        ("returns", None),
-        ("reverse", False),
-        ("trailing", False),
-        ("d_head", 0),
-    ):
-        in_a, in_b = dict(a.arguments).get(name, default), dict(b.arguments).get(name, default)
-        if in_a != in_b and not (name == "layout" and _permuted(a, b)):
-            yield Difference(where, f"RoPE: {name} {in_a} against {in_b}", 0 if name in ("d_head", "returns") else 1, 0)
-    if len(f_a) != len(f_b) or f_a.axes != f_b.axes:
-        yield Difference(where, f"RoPE: {_pairs(f_a)} against {_pairs(f_b)}", 1, min(len(f_a), len(f_b)))
-        return
-    if f_a.softmax_scale != f_b.softmax_scale:
-        yield Difference(where, f"softmax scale × {f_a.softmax_scale:.7g} against × {f_b.softmax_scale:.7g}", 0)
-    same = _nearly if "configs.gguf.divided" in (a.rotation.kind, b.rotation.kind) else tuple.__eq__
-    if not same(f_a.values, f_b.values) or f_a.cos_sin_scale != f_b.cos_sin_scale:
-        position, pair = first_apart(f_a, f_b, limit)
-        yield Difference(where, f"RoPE: {_unlike(a.rotation, b.rotation)}", position, pair)
-
-
-def _permuted(a: Use, b: Use) -> bool:
-    """Whether one is from a GGUF file whose q and k were permuted for its layout."""
-    return PERMUTES in (dict(a.said_by).get("layout"), dict(b.said_by).get("layout"))
-
-
-def _nearly(first: tuple[float, ...], second: tuple[float, ...]) -> bool:
-    """Equal up to the fp32 in which GGUF files have factors."""
-    return all(math.isclose(a, b, rel_tol=2.0**-22) for a, b in zip(first, second, strict=True))
+def _from(origin: str, a: Use, b: Use) -> bool:
+    """Whether the layout of one of them comes from there."""
+    return origin in (dict(a.said_by).get("layout"), dict(b.said_by).get("layout"))
 
 
 def _pairs(frequencies: Frequencies) -> str:
@@ -216,9 +246,7 @@ def _pairs(frequencies: Frequencies) -> str:
 
 def _unlike(a: Rotation, b: Rotation) -> str:
     """The parameters in which two rotations differ: "base 10,000 against 500,000; factor 8 against 32"."""
-    settings_a, settings_b = (
-        {"base": r.base, "scaling": scaling_name(r.kind).en, "width": r.width, **dict(r.parameters)} for r in (a, b)
-    )
+    settings_a, settings_b = _settings(a, b), _settings(b, a)
     return (
         "; ".join(
             f"{name} {_short(settings_a.get(name))} against {_short(settings_b.get(name))}"
@@ -227,6 +255,25 @@ def _unlike(a: Rotation, b: Rotation) -> str:
         )
         or "other axes"
     )
+
+
+def _settings(rotation: Rotation, other: Rotation) -> dict[str, Any]:
+    """What a rotation is made of; what the other one of the same kind says too, by its default."""
+    usual: dict[str, Any] = {}
+    if rotation.kind == other.kind and "." not in rotation.kind:
+        from posenc import frequencies
+
+        made = inspect.signature(getattr(frequencies, rotation.kind)).parameters.values()
+        usual = {
+            one.name: one.default for one in made if one.default is not one.empty and one.name in dict(other.parameters)
+        }
+    return {
+        "base": rotation.base,
+        "scaling": scaling_name(rotation.kind).en,
+        "width": rotation.width,
+        **usual,
+        **dict(rotation.parameters),
+    }
 
 
 def _short(value: Any) -> str:

@@ -13,7 +13,8 @@ from posenc.configs import ConfigError, PositionSpec, Rotation, spec_of
 from posenc.configs.families.qwen2_vl import text_is_flat
 from posenc.configs.report.extension_methods import METHODS, SETTINGS, remarks
 from posenc.configs.report.limit import limit, scaling
-from posenc.configs.report.spellings import spellings, standard
+from posenc.configs.report.spellings import complaints, spellings, standard
+from posenc.configs.rotary import TYPES
 from posenc.configs.say import say
 from posenc.frequencies import Frequencies
 from posenc.support.languages import Words, joined
@@ -84,12 +85,12 @@ def extend(
         raise ValueError(message + after if limit(spec).other else message)
     if useless := windows_suffice(spec, usable or trained):
         raise ValueError(f"--extend-to: {useless}")
-    section: Mapping[str, Any] = config
+    section: Mapping[str, Any] | None = config
     inside = [key for key in path.split(".") if key]
     spelled = [] if text_is_flat(config) else inside  # in the file; transformers 5 moves it to where it belongs
     for key in spelled:
-        section = section.get(key) or {}
-    if not _reads_alone(section, spec, rotation):
+        section = section and section.get(key)
+    if section is None or not _reads_alone(section, spec, rotation):
         raise ValueError(
             "--extend-to: settings are written into the section of one part, and the file has none with the sizes of "
             f"{path or spec.family}"
@@ -214,12 +215,27 @@ def _extension(
 def _changed(
     config: Mapping[str, Any], spec: PositionSpec, rotation: Rotation, settings: dict[str, Any], length: int, trained: int
 ) -> tuple[dict[str, Any], PositionSpec]:
-    """The fragment in the first spelling that the family's code reads, and what it makes of the file.
+    """The fragment in the first spelling that the family's code reads as `settings`, and what it makes of the file.
 
-    Raises ConfigError if it reads none, or refuses one.
+    Raises ConfigError if it reads none, with what it refuses.
     """
-    for fragment in spellings(config, spec, settings, length, trained, rotation.base):
-        changed = spec_of({**config, "model_type": spec.family, **fragment}, defaults=True)
-        if rotation_to_change(changed) != rotation:
-            return fragment, changed
-    raise ConfigError(say("rope_parameters: {family}'s code does not read such settings", family=spec.family))
+    section = {**config, "model_type": spec.family}
+    known = complaints(spec_of(section, defaults=True))
+    wanted = TYPES[settings["rope_type"]][0], settings.get("rope_theta", rotation.base)
+    read: list[tuple[int, dict[str, Any], PositionSpec]] = []
+    refusals: list[ConfigError] = []
+    for spelled in spellings(config, spec, settings, length, trained, rotation.base):
+        for more in ({}, {"head_dim": spec.d_head}):  # some families' scaled frequencies need the width of a head
+            fragment = {**spelled, **more}
+            try:
+                changed = spec_of({**section, **fragment}, defaults=True)
+                now, found = rotation_to_change(changed), complaints(changed)
+            except ConfigError as error:
+                refusals.append(error)
+                continue
+            if (now.kind, now.base) == wanted and now != rotation and found <= known:
+                read.append((len(found), fragment, changed))
+    if not read:
+        wrong = say("rope_parameters: {family}'s code does not read such settings", family=spec.family)
+        raise refusals[0] if refusals else ConfigError(wrong)
+    return min(read, key=lambda one: one[0])[1:]

@@ -7,10 +7,10 @@ by kind  rope_parameters with one such object for each kind of layer (Gemma 3, M
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from posenc.configs import ConfigError, PositionSpec, Rotation, spec_of
+from posenc.configs import ConfigError, PositionSpec, Rotation, Use, spec_of
 
 SCALED = (
     "factor",
@@ -30,14 +30,14 @@ SCALED = (
 
 CONSTANTS = ("beta_fast", "beta_slow", "mscale", "mscale_all_dim", "truncate")  # of YaRN, whatever the factor
 WIDE = ("full_attention", "indexed_attention", "main", "global")  # names of the layers without a window, in nested settings
-OUTSIDE = ("partial_rotary_factor", "rotary_pct", "rope_theta", "rope_scaling")  # what v5 moves into rope_parameters
+FRACTION = "partial_rotary_factor"
+OUTSIDE = (FRACTION, "rotary_pct", "rotary_dim", "rope_theta", "rotary_emb_base", "rope_scaling")  # v5: in rope_parameters
 
 
 def spellings(
     config: Mapping[str, Any], spec: PositionSpec, settings: dict[str, Any], length: int, trained: int, base: float
 ) -> Iterator[dict[str, Any]]:
     """The settings as keys that replace those of the file: first in the file's own spelling, then in others."""
-    settings = {"rope_theta": base} | settings
     always: dict[str, Any] = {"max_position_embeddings": length}
     if config.get("original_max_position_embeddings") is not None:  # beside the settings it wins over the one inside
         always["original_max_position_embeddings"] = trained
@@ -45,22 +45,28 @@ def spellings(
     parameters = config.get("rope_parameters") or {}
     if parameters and old:  # of both, rope_scaling is read
         always["rope_scaling"] = None
+    uses = _of_kinds(spec)
     nested = {label: inner for label, inner in parameters.items() if isinstance(inner, Mapping) or inner is None}
+    label = next((label for label in (*WIDE, *nested) if label in nested), "")
+    fraction = uses[_wide(uses)].fraction
+    given = [inner.get(FRACTION) for inner in (config, old, parameters, parameters.get(label) or {})]
+    if fraction is not None and any(value not in (None, fraction) for value in given):  # one that the code does not read
+        settings = {FRACTION: fraction} | settings
+        always |= {FRACTION: fraction} if FRACTION in config else {}
+    settings = {"rope_theta": base} | settings
     if nested:
-        label = next(label for label in (*WIDE, *nested) if label in nested)
         yield always | {"rope_parameters": {**parameters, label: _unscaled(parameters[label] or {}, settings) | settings}}
         return
-    of_kinds = {layer.kind: use.rotation for layer in spec.layers for use in layer.uses if use.rotation is not None}
     if not parameters and (old or "rope_theta" in config):
         kept = _unscaled(old, settings)
         inner = {key: value for key, value in settings.items() if key != "rope_theta"}
         plain = settings["rope_type"] == "default" and not kept
         yield always | {"rope_theta": settings["rope_theta"], "rope_scaling": None if plain else kept | inner}
-    elif parameters or len(set(of_kinds.values())) < 2:
-        yield always | {"rope_parameters": _unscaled(parameters or old, settings) | settings}
-    if any(label in of_kinds for label in WIDE):
-        gone = {"rope_scaling": None} if old else {}
-        yield always | gone | {"rope_parameters": _by_kind(_unscaled(old, settings) | settings, spec)}
+    gone = {"rope_scaling": None} if old else {}
+    if len({use.rotation for use in uses.values()}) < 2:
+        yield always | gone | {"rope_parameters": _unscaled(parameters or old, settings) | settings}
+    if any(label in uses for label in WIDE):
+        yield always | gone | {"rope_parameters": _by_kind(_unscaled(old, settings) | settings, uses, [_wide(uses)])}
 
 
 def standard(config: Mapping[str, Any], fragment: dict[str, Any], changed: PositionSpec) -> dict[str, Any]:
@@ -69,50 +75,57 @@ def standard(config: Mapping[str, Any], fragment: dict[str, Any], changed: Posit
     A program that changes the configuration after reading it replaces them as a whole, and reads rope_theta and
     partial_rotary_factor there alone. {} where no such keys give the frequencies of `changed`.
     """
-    always = {key: value for key, value in fragment.items() if key not in ("rope_theta", "rope_scaling", "rope_parameters")}
+    moved = (*OUTSIDE, "rope_parameters")
+    always = {key: value for key, value in fragment.items() if key not in moved}
     settings = dict(fragment.get("rope_parameters") or fragment.get("rope_scaling") or {"rope_type": "default"})
-    if "rope_theta" in fragment:
-        settings["rope_theta"] = fragment["rope_theta"]
-    rest = {key: value for key, value in config.items() if key not in (*OUTSIDE, *fragment)}
-    for parameters in (settings | _fraction(config, changed), _by_kind(settings, changed)):
+    rest = {key: value for key, value in config.items() if key not in (*moved, *fragment)}
+    uses = _of_kinds(changed)
+    nested = any(isinstance(inner, Mapping) for inner in settings.values())
+    if not nested:
+        settings |= {key: fragment[key] for key in ("rope_theta", FRACTION) if key in fragment}
+    flat = settings if nested else settings | _fraction(uses[_wide(uses)])
+    alike = [kind for kind, use in uses.items() if use.rotation == uses[_wide(uses)].rotation]
+    for parameters in (flat,) if nested else (_by_kind(settings, uses, alike), flat):  # where kinds are read, flat is not
         config_tried = {**rest, **always, "model_type": changed.family, "rope_parameters": parameters}
         try:
-            if _rotations(spec_of(config_tried, defaults=True)) == _rotations(changed):
+            read = spec_of(config_tried, defaults=True)
+            if _rotations(read) == _rotations(changed) and complaints(read) <= complaints(changed):
                 return always | {"rope_parameters": parameters}
         except ConfigError:
             continue
     return {}
 
 
+def complaints(spec: PositionSpec) -> set[str]:
+    """The rotary keys of this part in which the reader found an error."""
+    keys = {remark.key for remark in spec.remarks if remark.grade == "error"}
+    return {key for key in keys if key.startswith(("rope_", "head_dim"))}
+
+
 def _rotations(spec: PositionSpec) -> list[Rotation | None]:
     return [use.rotation for layer in spec.layers for use in layer.uses]
 
 
-def _fraction(config: Mapping[str, Any], changed: PositionSpec) -> dict[str, float]:
-    """partial_rotary_factor where the family's code reads it; settings by kind of layer have it inside."""
-    if any(isinstance(value, Mapping) for value in (config.get("rope_parameters") or {}).values()):
-        return {}
-    for use in (use for layer in changed.layers for use in layer.uses):
-        if use.rotation is None:
-            continue
-        width, d_head = use.rotation.width, dict(use.arguments).get("d_head")
-        said_by = dict(use.said_by).get("rotary_dim", "")
-        if d_head and width != d_head and said_by.endswith(("partial_rotary_factor", "rotary_pct", "Config", "code")):
-            fractions = [config.get(key) for key in OUTSIDE if config.get(key) is not None]
-            fits = [
-                share for share in (*fractions, width / d_head) if isinstance(share, float) and int(d_head * share) == width
-            ]
-            return {"partial_rotary_factor": fits[0]} if fits else {}
-    return {}
+def _of_kinds(spec: PositionSpec) -> dict[str, Use]:
+    """The rotary encoding of each kind of layer."""
+    return {layer.kind: use for layer in spec.layers for use in layer.uses if use.rotation is not None}
 
 
-def _by_kind(settings: dict[str, Any], changed: PositionSpec) -> dict[str, Any]:
-    """`settings` for the layers without a window, plain frequencies for the others."""
-    kinds = {layer.kind: use.rotation for layer in changed.layers for use in layer.uses if use.rotation is not None}
-    wide = next((label for label in WIDE if label in kinds), "")
+def _wide(uses: Mapping[str, Use]) -> str:
+    """The kind without a window, or the only one."""
+    return next(label for label in (*WIDE, *uses) if label in uses)
+
+
+def _fraction(use: Use) -> dict[str, float]:
+    return {} if use.fraction is None else {FRACTION: use.fraction}
+
+
+def _by_kind(settings: dict[str, Any], uses: Mapping[str, Use], kinds: Sequence[str]) -> dict[str, Any]:
+    """`settings` for these kinds of layers, plain frequencies for the others."""
     return {
-        kind: settings if kind == wide else {"rope_type": "default", "rope_theta": rotation.base}
-        for kind, rotation in kinds.items()
+        kind: (settings if kind in kinds else {"rope_type": "default", "rope_theta": use.rotation.base}) | _fraction(use)
+        for kind, use in uses.items()
+        if use.rotation is not None
     }
 
 

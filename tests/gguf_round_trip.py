@@ -22,11 +22,11 @@ from typing import Any
 
 OUT = Path(__file__).with_suffix(".json")
 SAME = "the same"
-PUBLISHED = Path(__file__).parent / "published.jsonl"
+FILES = [Path(__file__).parent / f"{name}.jsonl" for name in ("published", "remembered")]
 
 
-ASKED = {  # keys of published files that the converter asks for and the classes, or published.jsonl, do not write
-    "bailing_moe_v2": {"first_k_dense_replace": 1, "moe_intermediate_size": 512, "num_shared_experts": 1,
+ASKED = {  # keys of published files that the converter asks for and the classes, or the tables of models, do not write
+    "bailing_moe": {"first_k_dense_replace": 1, "moe_intermediate_size": 512, "num_shared_experts": 1,
                        "num_experts": 256, "routed_scaling_factor": 2.5, "norm_topk_prob": True, "num_experts_per_tok": 8},
     "bamba": {"attn_rotary_emb": 64},
     "cohere2": {"rotary_pct": 1.0},
@@ -77,14 +77,14 @@ TEXTS = {  # what published files say of their text model, where a default of th
 
 
 def whole(value: Any) -> Any:
-    """A configuration of published.jsonl with its repeated numbers written out."""
+    """A configuration of a table of models with its repeated numbers written out."""
     if isinstance(value, dict):
         return [value["repeat"][0]] * value["repeat"][1] if "repeat" in value else {k: whole(v) for k, v in value.items()}
     return value
 
 
 def published() -> Iterator[tuple[str, dict[str, Any]]]:
-    for line in PUBLISHED.read_text(encoding="utf-8").splitlines():
+    for line in "".join(file.read_text(encoding="utf-8") for file in FILES).splitlines():
         row = json.loads(line)
         yield row["name"], whole(row["config"])
 

@@ -1,6 +1,8 @@
 """Files as vendors publish them, legacy spellings included, each with what the report must say, field by field.
 
-published.jsonl has one model a line: its name, the keys of its config.json that matter for positions, and `say`:
+published.jsonl has one model a line: its name, the keys of its config.json that matter for positions, where a copy of that
+file was `seen` (repository, commit, path) that agrees in every one of them, and `say`. remembered.jsonl has models whose
+published file was not seen: the keys are as its authors describe the model, or as a copy has it `but` for some of them.
 
     layers  attend  first   all layers, how many of them attend, the number of the first that does
     heads=32x128            heads and their channels
@@ -15,6 +17,7 @@ published.jsonl has one model a line: its name, the keys of its config.json that
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +26,12 @@ import pytest
 from posenc.configs import ConfigError, PositionSpec, read_config
 from posenc.configs.report.report import main_part, report
 
-MODELS = [json.loads(line) for line in (Path(__file__).parent / "published.jsonl").read_text(encoding="utf-8").splitlines()]
+HERE = Path(__file__).parent
+SEEN, REMEMBERED = (
+    [json.loads(line) for line in (HERE / f"{name}.jsonl").read_text(encoding="utf-8").splitlines()]
+    for name in ("published", "remembered")
+)
+MODELS = [*SEEN, *REMEMBERED]
 
 
 def whole(value: Any) -> Any:
@@ -118,6 +126,15 @@ def test_findings_about_a_file_with_a_type_alone_name_no_key_of_it():
                     graver += 1
                     assert one.key in sections, (name, one)
     assert graver > 50
+
+
+def test_what_is_called_published_names_the_copy_that_it_agrees_with():
+    for model in SEEN:
+        assert re.match(r"[\w.-]+/[\w.-]+(@[0-9a-f]{8} \S+|, )", model["seen"]), model["name"]
+        assert "but" not in model
+    for model in REMEMBERED:
+        assert ("seen" in model) == bool(model.get("but")), model["name"]
+        assert set(model.get("but", ())) <= model["config"].keys()
 
 
 def test_the_table_is_large_and_no_file_is_a_default_of_its_class():

@@ -16,7 +16,8 @@ from posenc.encoding import SEAMS as IN_ORDER
 
 PUBLISHED = {
     row["name"]: row["config"]
-    for row in map(json.loads, (Path(__file__).parent / "published.jsonl").read_text("utf-8").splitlines())
+    for name in ("published", "remembered")
+    for row in map(json.loads, (Path(__file__).parent / f"{name}.jsonl").read_text("utf-8").splitlines())
 }
 BLOOM = {"model_type": "bloom", "hidden_size": 64, "n_head": 4, "n_layer": 2}
 GPT2 = {"model_type": "gpt2", "n_embd": 64, "n_head": 4, "n_layer": 2, "n_positions": 128}

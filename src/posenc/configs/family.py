@@ -20,9 +20,10 @@ from typing import Any
 from posenc.configs.beside import with_recorded_layout
 from posenc.configs.errors import ConfigError
 from posenc.configs.keys import Keys
-from posenc.configs.remote import REMOTE, with_remote_code
+from posenc.configs.remote import REMOTE, other_family, with_remote_code
 from posenc.configs.say import say
 from posenc.configs.spec import GRADES, RECURRENT, Layer, PositionSpec, Use
+from posenc.configs.unread import check_sizes, note_unread
 
 
 class Readers(dict[str, "Reader"]):
@@ -85,22 +86,92 @@ def reader_paths() -> dict[str, str]:
 
 
 def read_section(keys: Keys, part: str = "") -> PositionSpec:
-    """The spec of one section, from its family's reader, with a warning for each positional key that was not read."""
+    """The spec of one section, from its family's reader, with a warning for each positional key that was not read.
+
+    Raises ConfigError where sizes of the file were not read and the class's defaults stand in their place.
+    """
+    model_type = keys.family
+    keys, spec = _read(_by_its_classes(keys))
+    claims = "" if keys.family == model_type else model_type
+    spec = with_recorded_layout(_with_direction(keys, spec), keys)
+    for key in keys.unread():
+        note_unread(keys, key)
+    once = dict.fromkeys((*spec.remarks, *keys.remarks))
+    remarks = tuple(sorted(once, key=lambda remark: (GRADES.index(remark.grade), remark.key)))
+    spec = replace(
+        spec, part=part, remarks=remarks, keys=tuple(keys.read.items()), config_class=keys.facts["class"], claims=claims
+    )
+    return _remote(spec) if keys.remote else spec
+
+
+def _read(keys: Keys) -> tuple[Keys, PositionSpec]:
+    """The spec as the family's reader makes it, and the keys as that reader took them."""
     keys, reader = with_remote_code(keys, READERS)
     try:
         spec = READERS[reader](keys)
+        check_sizes(keys, spec)
+        return keys, spec
     except ConfigError:
         raise
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:  # a slip that no check names yet
         where = f"{keys.path}: " if keys.path else ""
         raise ConfigError(f"{where}{keys.family}: cannot be read: {type(error).__name__}: {str(error)[:200]}") from error
-    spec = with_recorded_layout(spec, keys)
-    for key in keys.unread():
-        keys.warning(key, say("{owner}'s code does not read it", owner=keys.facts["class"] or keys.family))
-    once = dict.fromkeys((*spec.remarks, *keys.remarks))
-    remarks = tuple(sorted(once, key=lambda remark: (GRADES.index(remark.grade), remark.key)))
-    spec = replace(spec, part=part, remarks=remarks, keys=tuple(keys.read.items()), config_class=keys.facts["class"])
-    return _remote(spec) if keys.remote else spec
+
+
+def _by_its_classes(keys: Keys) -> Keys:
+    """The keys as those of the family that architectures and auto_map name, if model_type is another's and reads otherwise.
+
+    A class decides over model_type, which is often a class's whose file was copied. Raises ConfigError if it cannot.
+    """
+    other = other_family(keys, READERS)
+    if other is None:
+        return keys
+    family, name = other
+    readings = []
+    for model_type in (keys.family, family):
+        tried = Keys(keys.data, model_type, keys.path, defaults=keys.base_may_be_default)
+        try:
+            readings.append([(path, part.layers) for path, part in _read(tried)[1].walk()])
+        except ConfigError as error:
+            readings.append(error)
+    if readings[0] == readings[1]:
+        return keys
+    told = say("{name} is a class of {family}, and model_type is {other!r}", name=name, family=family, other=keys.family)
+    if isinstance(error := readings[1], ConfigError):
+        refused = say("{told}; as {family} the file cannot be read: {error}", told=told, family=family, error=error.words)
+        raise ConfigError(refused) from error
+    grade = "note" if {keys.family, family} <= REMOTE.keys() else "warning"  # transformers has neither
+    keys.remark(grade, "architectures", say("{told}: read as {family}, by its class", told=told, family=family))
+    return keys.of_family(family)
+
+
+OWN_MASKS = ("autoformer", "fsmt", "imagegpt", "kosmos_2_text_model", "openai-gpt", "prophetnet", "timesfm")
+
+
+def _with_direction(keys: Keys, spec: PositionSpec) -> PositionSpec:
+    """The same spec, bidirectional if the file has is_causal: false, which transformers' masks read for every decoder.
+
+    Not in OWN_MASKS, whose code makes its own, nor in layers of chunks. A window of n tokens reaches n to either side.
+    """
+    if keys.remote or keys.family in OWN_MASKS or not keys.has("is_causal"):
+        return spec
+    own = [spec, *(part for part in spec.parts if not part.keys)]
+    if not any(layer.causal and layer.attends for part in own for layer in part.layers):
+        return spec
+    if keys.flag("is_causal"):
+        return spec
+    keys.note("is_causal", say("transformers' masks read it: attention is bidirectional"))
+
+    def both_ways(part: PositionSpec) -> PositionSpec:
+        layers = (
+            replace(layer, causal=False, window=layer.window and 2 * layer.window + 1)
+            if layer.causal and layer.chunk is None
+            else layer
+            for layer in part.layers
+        )
+        return replace(part, layers=tuple(layers))
+
+    return replace(both_ways(spec), parts=tuple(part if part.keys else both_ways(part) for part in spec.parts))
 
 
 def _remote(spec: PositionSpec) -> PositionSpec:

@@ -21,6 +21,7 @@ MISSING: Any = object()
 LONGEST = 150  # characters of a key in a remark
 POSITIONAL = re.compile(
     r"rope|rotary|position_|_position|alibi|theta|relative_att|rel_pos|pos_emb|sinusoid|no_rope|nope|_ntk|yarn|max_distance|dual_chunk"
+    r"|is_causal|bidirectional"
 )
 ROPE = ("rope_scaling", "rope_parameters")
 MOST = {  # sizes beyond are slips
@@ -214,6 +215,12 @@ class Keys:
         changed = copy(self)
         changed.data = {key: value for key, value in self.data.items() if key not in without} | dict(data or {})
         changed.facts = self.facts | dict(facts or {})
+        return changed
+
+    def of_family(self, family: str) -> Keys:
+        """The same section read as one of another model type; remarks are recorded with this section too."""
+        changed = Keys(self.data, family, self.path, defaults=self.base_may_be_default)
+        changed.file, changed.remarks, changed.remote = self.file, self.remarks, self.remote
         return changed
 
     # Telling.

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -77,14 +77,14 @@ REMOTE = {
     "aquila": Remote("llama", "AquilaConfig"),
     "arctic": Remote("llama", "ArcticConfig", base=1000000.0),
     "baichuan": Remote("baichuan", "BaichuanConfig"),
-    "bailing_moe": Remote("llama", "BailingMoeConfig"),
-    "bailing_moe_v2": Remote("bailing_moe_v2", "BailingMoeV2Config", base=600000.0),
+    "bailing_moe": Remote("bailing_moe", "BailingMoeConfig"),
+    "bailing_moe_v2": Remote("bailing_moe", "BailingMoeV2Config", base=600000.0),
     "chatglm": Remote("chatglm", "ChatGLMConfig", GLM_NAMES, also=("original_rope",)),
     "codeshell": Remote("llama", "CodeShellConfig", GPT2_NAMES, also=("position_embedding_type",)),
     "deepseek": Remote("llama", "DeepseekConfig"),
     "deepseek_vl_v2": Remote("deepseek_vl_v2", "DeepseekVLV2Config", also=("global_view_pos",)),
     "deepseek_vl_v2_text": Remote("deepseek_vl_v2_text", "DeepseekV2Config", like="deepseek_v2"),
-    "grok-1": Remote("llama", "Grok1Config"),
+    "grok-1": Remote("grok-1", "Grok1Config", also=("sliding_window_size",)),
     "hunyuan": Remote("hunyuan_v1_moe", "HunYuanConfig", like="hunyuan_v1_moe"),
     "internlm": Remote("internlm", "InternLMConfig"),
     "internlm2": Remote("llama", "InternLM2Config"),
@@ -114,6 +114,7 @@ REMOTE = {
         also=("max_trained_positions", "rotary_emb_fraction", "rotary_emb_interleaved", "rotary_emb_scale_base"),
     ),
     "molmo": Remote("molmo", "MolmoConfig", MOLMO_NAMES, also=("use_position_ids", "rope", "rope_full_precision")),
+    "mosaic-bert": Remote("mosaic-bert", "BertConfig", like="bert", also=("position_embedding_type",)),
     "moonvit": Remote("moonvit", "MoonViTConfig"),
     "multi_modality": Remote("multi_modality", "MultiModalityConfig"),
     "nemotron-nas": Remote("nemotron-nas", "DeciLMConfig"),
@@ -132,6 +133,7 @@ REMOTE = {
 
 # Files of a family of transformers that are made for other code: model type, key, its values (None: any) -> the family.
 VARIANTS = {
+    ("bert", "alibi_starting_size", None): "mosaic-bert",
     ("bert", "position_embedding_type", "alibi"): "jina-bert-v2",
     ("xlm-roberta", "position_embedding_type", "rotary"): "jina-xlm-roberta-flash",
     ("nomic_bert", "rotary_emb_base", None): "nomic-bert-2048",
@@ -151,7 +153,7 @@ def with_remote_code(keys: Keys, known: Mapping[str, Any]) -> tuple[Keys, str]:
 
     A note says where the code comes from. Raises ConfigError for a type that neither its name nor its architecture tells.
     """
-    code = _code(keys)
+    code = code_of(keys)
     where = say("remote code ({code})", code=code) if code else say("remote code")
     if (family := _family(keys)) in REMOTE:
         about = REMOTE[family]
@@ -160,7 +162,7 @@ def with_remote_code(keys: Keys, known: Mapping[str, Any]) -> tuple[Keys, str]:
         changed.read |= {key: changed.data[key] for key in about.also if key in changed.data}
         remark = say("{where}: read from the published code's facts, not compared with it", where=where)
         same = say("its code is that of {like}", like=about.like)
-        changed.note("model_type", clauses(remark, *[same] * bool(about.like)))
+        changed.note("model_type", clauses(remark, *[same] * (about.like == about.reader)))
         return changed, about.reader
     if keys.family in known:
         if code and not keys.path:
@@ -173,22 +175,20 @@ def with_remote_code(keys: Keys, known: Mapping[str, Any]) -> tuple[Keys, str]:
                 ),
             )
         return keys, keys.family
-    for name in _architectures(keys):
-        named = by_architecture().get(TASK.sub("", name))
-        if named in known:
-            changed = Keys(keys.data, str(named), keys.path, defaults=keys.base_may_be_default)
-            changed.file, changed.remarks, changed.remote = keys.file, keys.remarks, True
-            changed.note(
-                "model_type",
-                say(
-                    "{why}, {where}: read as {family}, which {name} in architectures names",
-                    why=say("{name!r} is not known", name=keys.family) if keys.family else say("missing"),
-                    where=where,
-                    family=named,
-                    name=name,
-                ),
-            )
-            return changed, str(named)
+    for named, name in _named(keys, known):
+        changed = keys.of_family(named)
+        changed.remote = True
+        changed.note(
+            "model_type",
+            say(
+                "{why}, {where}: read as {family}, whose class {name} the file names",
+                why=say("{name!r} is not known", name=keys.family) if keys.family else say("missing"),
+                where=where,
+                family=named,
+                name=name,
+            ),
+        )
+        return with_remote_code(changed, known) if named in REMOTE else (changed, named)
     from_code = f", {where.en}" if code else ""
     raise ConfigError(
         f"{keys.where('model_type')}: {keys.family!r} is not a known family{from_code}; "
@@ -196,18 +196,59 @@ def with_remote_code(keys: Keys, known: Mapping[str, Any]) -> tuple[Keys, str]:
     )
 
 
+def other_family(keys: Keys, known: Mapping[str, Any]) -> tuple[str, str] | None:
+    """The family that the file's classes name, and the class, where none of them is a class of its model_type."""
+    if keys.family not in known and keys.family not in REMOTE:
+        return None
+    own = {_start(_class_of(family)) for family in (keys.family, _family(keys))}
+    for name in _classes(keys):
+        start = _text_start(keys, name)
+        if start in own or f"{start}text" in own:
+            return None
+    return next(_named(keys, known), None)
+
+
+def _named(keys: Keys, known: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """The families that the file's classes name, each with the class."""
+    for name in _classes(keys):
+        named = by_class().get(_text_start(keys, name))
+        if named is not None and (named in REMOTE or named in known):
+            yield named, name
+
+
+def _text_start(keys: Keys, name: str) -> str:
+    """The start of a class; that of the text model, if it is for text alone and the file has no section for text."""
+    text = f"{_start(name)}text"
+    return text if name.endswith("ForCausalLM") and text in by_class() and not keys.has("text_config") else _start(name)
+
+
 @functools.cache
-def by_architecture() -> dict[str, str]:
-    """The start of a model's class, such as "DeepseekV3" -> the model type of that name."""
-    return {about["class"].removesuffix("Config"): name for name, about in reversed(facts().items())}
+def by_class() -> dict[str, str]:
+    """The start of a model's class in small letters, such as "deepseekv3" -> the model type of that name."""
+    own = [name for name, about in facts().items() if name == about["folder"]]  # a class of several types is this one's
+    types = (name for name in (*reversed(REMOTE), *reversed(facts()), *own) if _class_of(name))
+    return {_start(_class_of(model_type)): model_type for model_type in types}
 
 
-def _architectures(keys: Keys) -> list[str]:
-    names = keys.data.get("architectures")
-    return [name for name in names if isinstance(name, str)] if isinstance(names, (list, tuple)) else []
+def _class_of(model_type: str) -> str:
+    return REMOTE[model_type].owner if model_type in REMOTE else facts().get(model_type, {"class": ""})["class"]
 
 
-def _code(keys: Keys) -> str:
+def _start(name: str) -> str:
+    """The name of a class without its task, in small letters: repositories write GLM and Glm, Kimi_K25 and KimiK25."""
+    return TASK.sub("", name.removesuffix("Config")).replace("_", "").casefold()
+
+
+def _classes(keys: Keys) -> list[str]:
+    """The classes that the file names: models of its own code first, its configuration last."""
+    auto_map, listed = keys.data.get("auto_map"), keys.data.get("architectures")
+    coded = auto_map if isinstance(auto_map, Mapping) else {}
+    models = [name for task, name in coded.items() if task.startswith("AutoModel")]
+    named = [*models, *(listed if isinstance(listed, (list, tuple)) else ()), coded.get("AutoConfig")]
+    return list(dict.fromkeys(name.rpartition(".")[2] for name in named if isinstance(name, str)))
+
+
+def code_of(keys: Keys) -> str:
     """The class in the repository that auto_map names, such as "modeling_qwen.QWenLMHeadModel"."""
     auto_map = keys.data.get("auto_map")
     named = [value for value in auto_map.values() if isinstance(value, str)] if isinstance(auto_map, Mapping) else []

@@ -214,6 +214,7 @@ class PositionSpec:
     remarks         what a reader should know, errors first
     keys            every key of the file that was read, with its value
     remote          whether the model's own code runs it, not transformers'; that code may read other keys
+    claims          the model_type of the file, where its classes name this family instead
     """
 
     family: str
@@ -229,6 +230,7 @@ class PositionSpec:
     remarks: tuple[Remark, ...] = ()
     keys: tuple[tuple[str, Any], ...] = field(default=(), compare=False)
     remote: bool = field(default=False, compare=False)
+    claims: str = field(default="", compare=False, repr=False)
 
     @checked
     def encoding(self, layer: int = 0, *, exact: Exact = "fp64") -> PositionalEncoding:

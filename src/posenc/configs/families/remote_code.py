@@ -120,6 +120,14 @@ def jina_bert_v2(keys: Keys) -> PositionSpec:
     return stack_of(keys, layers)
 
 
+@family("mosaic-bert")
+def mosaic_bert(keys: Keys) -> PositionSpec:
+    """MosaicBERT and DNABERT-2: ALiBi over the distance to both sides, with the paper's slopes; no table."""
+    keys.whole("max_position_embeddings", None)
+    layers = [Layer((linear(keys, "num_attention_heads"),), causal=False)] * keys.whole("num_hidden_layers")
+    return stack_of(keys, layers, length="alibi_starting_size")
+
+
 @family("llada")
 def llada(keys: Keys) -> PositionSpec:
     """A masked diffusion model: Llama's RoPE, bidirectional."""
@@ -219,11 +227,28 @@ def _growing(keys: Keys) -> tuple[Use, ...]:
     return (Use("encodings.bases.temperature.FloorLogTemperature", tuple(arguments.items()), tuple(said_by.items())),)
 
 
-@family("bailing_moe_v2")
-def bailing_moe_v2(keys: Keys) -> PositionSpec:
-    """Ling and Ring 2.0: RoPE, half pairs, over half of the head unless partial_rotary_factor says otherwise."""
-    use = rope(keys, d_head=head_width(keys), partial=True, partial_default=0.5)
+@family("bailing_moe")
+def bailing_moe(keys: Keys) -> PositionSpec:
+    """Ling and Ring: RoPE, half pairs, over partial_rotary_factor of the head; 2.0 assumes half of it, the first all."""
+    second = keys.family == "bailing_moe_v2"
+    partial = second or keys.has("partial_rotary_factor")
+    use = rope(keys, d_head=head_width(keys), partial=partial, partial_default=0.5 if second else 1.0)
     return decoder(keys, use, kinds=same_kind(keys))
+
+
+@family("grok-1")
+def grok_1(keys: Keys) -> PositionSpec:
+    """Grok 1 and 2: RoPE, half pairs. Grok 2's scaling has the type "original", which changes no frequency."""
+    kind = keys.text("rope_type", "original")
+    if kind != "original":
+        raise ConfigError(f"{keys.where('rope_type')}: expected 'original', which is Grok 2's, got {kind!r}")
+    keys.get("original_max_position_embeddings", None)
+    if (start := keys.whole("attn_temperature_len", -1, least=-1)) > 0:
+        keys.warning(
+            "attn_temperature_len",
+            say("from position {start} on logits are multiplied by log p / log {start}; not read here", start=start),
+        )
+    return llama(keys)
 
 
 @family("molmo")

@@ -67,8 +67,9 @@ class Page:
 
     def verdict_lines(self, data: dict[str, Any], extended: bool) -> list[str]:
         verdict = data["verdict"]
+        family = self.say("by class", data["family"], data["claims"]) if data["claims"] else data["family"]
         if "why" not in verdict:
-            return [f"{data['family']}: {self.say('nothing')}"]
+            return [f"{family}: {self.say('nothing')}"]
         comma = self.say("comma")
         lengths = [] if verdict["trained"] is None else [self.say("trained", verdict["trained"])]
         if verdict["scaled"] is not None:
@@ -76,7 +77,7 @@ class Page:
             lengths.append(self.say(label, verdict["scaled"], verdict["by"], verdict["or_only"]))
         elif verdict["by"]:
             lengths.append(self.say("by", verdict["by"]))
-        model = data["family"] + (f" · {verdict['part']}" if verdict["part"] else "")
+        model = family + (f" · {verdict['part']}" if verdict["part"] else "")
         fails = verdict["fails"]
         longer = self.say("longer", verdict["why"]) if fails is None else self.say("beyond", fails, verdict["why"])
         if verdict["or_fails"] is not None:

@@ -28,6 +28,7 @@ def report(spec: PositionSpec, length: int | None = None, language: Language = "
     listed = [{"grade": r.grade, "key": r.key, "text": r.words.in_language(language)} for r in all_remarks(spec)]
     return {
         "family": spec.family,
+        "claims": spec.claims,
         "config_class": spec.config_class,
         "verdict": verdict(spec, listed, language),
         "parts": [described(path, part, length, language) for path, part in walked],

@@ -7,12 +7,14 @@ import json
 import re
 import subprocess
 import sys
+import time
 
 import pytest
 
 import in_process
 import posenc
 from posenc.catalogue import index, lookup
+from posenc.catalogue.choose.choice import Answers
 
 # A word that is in the index, whole: a name, an alias, a model, a paper, an author.
 KNOWN = {
@@ -360,6 +362,46 @@ def test_models_json_is_what_its_tool_writes():
 def test_a_long_row_of_digits_is_read_once():
     """Digits that a pattern may cut in every way take as many steps as there are ways: 2^60 here."""
     assert lookup.find("a-" + "1" * 60 + "c") == ()
+
+
+LONG = {"20000 letters": "q" * 20_000, "200 letters": "q" * 200, "words": "rope " * 4000, "汉字": "旋转" * 5000, "lines": "a\n" * 9000}
+
+
+@pytest.mark.parametrize("word", LONG.values(), ids=LONG)
+def test_a_long_word_is_refused_at_once_and_not_given_back_whole(word):
+    """A word of 200 letters took seconds, one of 20 000 a minute, and each error repeated it."""
+    lookup.find("rotery")  # reads the index
+    began = time.process_time()
+    assert lookup.find(word) == ()
+    assert lookup.hint(word) == ""
+    assert lookup.look_up(word) is None
+    assert time.process_time() - began < 0.25
+    refused = [
+        lambda: posenc.create(word, d_model=32, n_heads=4),
+        lambda: posenc.create("rope", d_head=8, **{word: 1}),
+        lambda: posenc.positions_by(word),
+        lambda: posenc.positions_by("randomized", batch=1, length=4, **{word: 1}),
+        lambda: getattr(posenc, word),
+        lambda: Answers(of=word),
+        lambda: Answers(domain=word),
+    ]
+    for call in refused:
+        with pytest.raises((ValueError, TypeError, AttributeError)) as error:
+            call()
+        assert len(str(error.value)) < 600
+        assert "\n" not in str(error.value)
+    for command in (
+        ("list", word),
+        ("choose", "--of", word),
+        ("choose", "--domain", word),
+        ("choose", "--kernel", word),
+        ("show", word),
+        ("export-tables", word),
+        ("compare", "--encodings", word),
+    ):
+        done = in_process.posenc(*command, "--lang", "en") if command[0] in ("list", "choose") else in_process.posenc(*command)
+        assert done.returncode == 2, command
+        assert len(done.stdout + done.stderr) < 1500, command
 
 
 def test_each_word_of_the_table_leads_to_an_entry():

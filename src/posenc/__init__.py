@@ -119,7 +119,8 @@ def __getattr__(name: str) -> Any:
     if importlib.util.find_spec(f"posenc.{name}") is not None:
         return importlib.import_module(f"posenc.{name}")
     hint = importlib.import_module("posenc.catalogue.lookup").hint(name)
-    raise AttributeError(f"module 'posenc' has no attribute {name!r}{hint}")
+    shown = importlib.import_module("posenc.support.checks").shown(name)
+    raise AttributeError(f"module 'posenc' has no attribute {shown}{hint}")
 
 
 def __dir__() -> list[str]:

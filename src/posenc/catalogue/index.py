@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Literal, NamedTuple, get_args
 
@@ -71,6 +71,8 @@ NEAR = 0.83
 WORSE = 0.1
 """How much less like the word other guesses may be than the best one."""
 LIMIT = 3
+LONGEST = 200
+"""Characters of the longest word that is looked for; titles of papers have up to 133."""
 LAST = 100
 """Added to the place of a model that uses an entry in part: Qwen (the first), before it had another."""
 VERSION = re.compile(
@@ -114,6 +116,7 @@ class Found(NamedTuple):
     guess: bool
 
 
+@lru_cache(2**13)
 def fold(word: str) -> str:
     """Its letters, digits and +, in lower case: RoPE-2D and rope2d are one."""
     return "".join(character for character in word.lower() if character.isalnum() or character == "+")
@@ -216,6 +219,8 @@ def bare(word: str) -> str:
 
 def search(word: str, index: list[Term]) -> tuple[Found, ...]:
     """At most three entries that a word may mean, the best first: known ones, else guesses, else none."""
+    if len(word) > LONGEST:
+        return ()
     number = ARXIV.search(word)
     word = number[0] if number else word
     if not fold(word):

@@ -16,6 +16,7 @@ from posenc.catalogue.entry import PACKAGE, ROOM, ROOMS, Entry
 from posenc.catalogue.index import USERS, Found, Term, called, fold, search, terms
 from posenc.catalogue.methods import NOT_YET, Method, groups
 from posenc.support.checked import checked
+from posenc.support.checks import shown
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -154,13 +155,13 @@ def positions_by(name: str, **arguments: Any) -> Positions:
     missing, TypeError for an unknown argument; each says what is right.
     """
     if name not in position_names():
-        raise ValueError(f"name: unknown way to number tokens {name!r}{hint(name)}; known: {', '.join(position_names())}")
+        raise ValueError(f"name: unknown way to number tokens {shown(name)}{hint(name)}; known: {', '.join(position_names())}")
     maker: Callable[..., Positions] = BY_NAME[name].maker()
     parameters = inspect.signature(maker).parameters
     for argument in arguments:
         if argument not in parameters:
             meant = right_name(argument, parameters)
-            raise TypeError(f"{name}: unknown argument {argument!r}{meant} ({name} takes {', '.join(parameters)})")
+            raise TypeError(f"{name}: unknown argument {shown(argument)}{meant} ({name} takes {', '.join(parameters)})")
     if missing := _missing(parameters, arguments):
         raise ValueError(f"{name}: needs {' and '.join(missing)}")
     return maker(**arguments)
@@ -172,7 +173,7 @@ def _missing(parameters: Mapping[str, inspect.Parameter], arguments: Mapping[str
 
 def _entry(name: str) -> Entry:
     if name not in names():
-        raise ValueError(f"name: unknown encoding {name!r}{hint(name)}; posenc list --all shows all names")
+        raise ValueError(f"name: unknown encoding {shown(name)}{hint(name)}; posenc list --all shows all names")
     return BY_NAME[name]
 
 
@@ -199,7 +200,7 @@ def _check_options(name: str, parameters: Any, options: dict[str, Any]) -> None:
         elsewhere = f"; it is an option of {named}" if others else ""
         meant = right_name(option, parameters) or elsewhere or right_name(option, SIZES)
         takes = f"takes {', '.join(known)}" if known else "takes no options"
-        raise TypeError(f"{name}: unknown option {option!r}{meant} ({name} {takes})")
+        raise TypeError(f"{name}: unknown option {shown(option)}{meant} ({name} {takes})")
 
 
 @checked

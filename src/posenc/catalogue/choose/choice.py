@@ -18,6 +18,7 @@ from posenc.catalogue.entry import Entry, Kind
 from posenc.catalogue.index import LAST, Found, fold
 from posenc.catalogue.lookup import BY_NAME, find, hint
 from posenc.catalogue.say import say
+from posenc.support.checks import shown
 from posenc.support.data_files import read
 from posenc.support.languages import Words, joined
 
@@ -93,14 +94,14 @@ class Answers:
     def __post_init__(self) -> None:
         for name, kinds in KINDS.items():
             if (got := getattr(self, name)) not in kinds and not (name == "model" and got == ""):
-                raise ValueError(f"{name}: expected one of {', '.join(kinds)}, got {got!r}")
+                raise ValueError(f"{name}: expected one of {', '.join(kinds)}, got {shown(got)}")
         for name in ("trained", "wanted"):
             got = getattr(self, name)
             if not (got is None and name == "wanted") and (type(got) is not int or got < 1):
-                raise ValueError(f"{name}: expected a whole number from 1, got {got!r}")
+                raise ValueError(f"{name}: expected a whole number from 1, got {shown(got)}")
         if self.of and own_of(self.of) is None:
             raise ValueError(
-                f"of: no model and no encoding is called {self.of!r}{hint(self.of)}; posenc list --all shows all names"
+                f"of: no model and no encoding is called {shown(self.of)}{hint(self.of)}; posenc list --all shows all names"
             )
 
     @property

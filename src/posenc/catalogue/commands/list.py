@@ -12,6 +12,7 @@ from posenc.catalogue.description import NEEDS, SEAMS, TRAITS
 from posenc.catalogue.entry import KINDS
 from posenc.catalogue.index import USERS
 from posenc.catalogue.say import say
+from posenc.support.checks import shown
 from posenc.support.languages import Language, Words, joined
 from posenc.terminal.language import chosen_language
 from posenc.terminal.output import echo_json
@@ -69,7 +70,7 @@ def command(
         matches = find(word)
         if not matches:
             raise typer.BadParameter(
-                f"no encoding is called {word!r}{hint(word)}; posenc list --all shows all names", param_hint="WORD"
+                f"no encoding is called {shown(word)}{hint(word)}; posenc list --all shows all names", param_hint="WORD"
             )
         chosen = [matches[0].entry]
         _print_how(Console(stderr=as_json, highlight=False, emoji=False), word, matches, language)

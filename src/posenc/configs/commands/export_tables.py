@@ -89,10 +89,11 @@ def command(
 def _named(name: str, length: int, arguments: dict[str, Any]) -> PositionalEncoding:
     """An encoding of the catalogue, for a request of this length."""
     from posenc.catalogue.lookup import BY_NAME, create, hint, names
+    from posenc.support.checks import shown
 
     if name not in names():
         raise typer.BadParameter(
-            f"unknown encoding {name!r}{hint(name)}; posenc list --all shows all names", param_hint="NAME"
+            f"unknown encoding {shown(name)}{hint(name)}; posenc list --all shows all names", param_hint="NAME"
         )
     if "parameters" in BY_NAME[name].needs:
         raise typer.BadParameter(

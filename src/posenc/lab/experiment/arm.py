@@ -26,6 +26,7 @@ from posenc.encodings.positions.abacus import abacus
 from posenc.lab.experiment import user_encoding
 from posenc.lab.tasks.task import Task
 from posenc.positions import Positions
+from posenc.support.checks import shown
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Int
@@ -92,13 +93,13 @@ class Arm:
         randomized, dropped, counted = (word.endswith(suffix) for suffix in (RANDOMIZED, DROPPED, ABACUS))
         arm = cls(encoding_of(word), randomized, source, options, dropped, spread, counted)
         if dropped and arm.encoding != "rope":
-            raise ValueError(f"{DROPPED}: expected rope{DROPPED}, got {word!r}; DroPE removes RoPE from a trained model")
+            raise ValueError(f"{DROPPED}: expected rope{DROPPED}, got {shown(word)}; DroPE removes RoPE from a trained model")
         if source is None and arm.encoding in lookup.position_names():
             raise ValueError(
                 f"{arm.encoding} numbers tokens and is no encoding; two such ways train: NAME{RANDOMIZED}, NAME{ABACUS}"
             )
         if source is None and arm.encoding not in lookup.names():
-            message = f"unknown encoding {arm.encoding!r}{meant(arm.encoding)}"
+            message = f"unknown encoding {shown(arm.encoding)}{meant(arm.encoding)}"
             raise ValueError(f"{message}{' See' if message.endswith('?') else '; see'} posenc list")
         if source is None and arm.encoding not in trainable():
             axes = lookup.BY_NAME[arm.encoding].axes

@@ -94,10 +94,11 @@ def command(
 def _check(method: str, out: Path | None, force: bool, base: float | None, lag: float | None, what: str | None) -> None:
     """Checks the options that need no torch. Raises BadParameter or an OSError."""
     from posenc.catalogue.lookup import BY_NAME, hint, names
+    from posenc.support.checks import shown
 
     if method not in names():
         raise typer.BadParameter(
-            f"unknown encoding {method!r}{hint(method)}; posenc list --all shows all names", param_hint="METHOD"
+            f"unknown encoding {shown(method)}{hint(method)}; posenc list --all shows all names", param_hint="METHOD"
         )
     if not BY_NAME[method].in_a_row:
         raise typer.BadParameter(

@@ -5,6 +5,7 @@ import math
 import pytest
 
 from posenc import create, frequencies
+from posenc.frequencies import wide
 
 
 def test_axes_with_spectra_of_their_own():
@@ -46,7 +47,27 @@ def test_the_entry_is_one_axis_of_hunyuans():
 
 def test_wrong_arguments():
     trained = frequencies.separate((16, 56, 56), 256.0)
-    with pytest.raises(ValueError, match=r"axis: expected one of \[0, 1, 2\], which the pairs read, got 3"):
+    with pytest.raises(ValueError, match=r"axis: expected one of \[0, 1, 2\], which turning pairs read, got 3"):
         frequencies.riflex(trained, 66, repeats=50, axis=3)
     with pytest.raises(ValueError, match=r"length: pair 3 turns once in 50\.27 positions already, got a length of 40"):
         frequencies.riflex(trained, 40, repeats=50)
+
+
+def test_a_pair_that_keeps_still_has_no_period():
+    """Left-over pairs of wide spectra, and those of p-RoPE, were a division by zero."""
+    half = frequencies.proportional(16, 256.0, 0.5)
+    assert 0.0 in half.values
+    got = frequencies.riflex(half, 66, repeats=50)
+    changed = [pair for pair in range(8) if got[pair] != half[pair]]
+    assert changed == [3]
+    assert got[3] == pytest.approx(2 * math.pi / 66, rel=1e-15)
+    assert got.values[4:] == half.values[4:] == (0.0,) * 4
+    with pytest.raises(ValueError, match=r"axis: expected one of \[\], which turning pairs read, got 0"):
+        frequencies.riflex(frequencies.Frequencies((0.0, 0.0)), 66, repeats=50)
+
+
+def test_positions_that_are_not_frames_are_refused():
+    """LTX-Video's time is a share of 20 seconds, from -1 to 1: its slowest pair turns once in 4, no frame 16 repeats it."""
+    for width in (2048, 2050):  # with and without pairs that keep still
+        with pytest.raises(ValueError, match=r"repeats: the slowest pair of axis 0 turns once in 4 positions"):
+            frequencies.riflex(wide.spectrum(width), 32, repeats=16)

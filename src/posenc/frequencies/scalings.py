@@ -205,18 +205,26 @@ def riflex(f: Frequencies, length: int, *, repeats: int, axis: int = 0, margin: 
     """The pair that makes a video repeat itself is slowed down, so that it turns once in the wanted length: 2π/length.
 
     length    positions along the axis that are wanted: frames of the latent video
-    repeats   the position at which the model begins to repeat itself; the pair whose period is nearest is the one
+    repeats   the position at which the model begins to repeat itself; the pair whose period is nearest is the one, of
+              those that turn
     axis      the axis of time, for frequencies of several axes
     margin    what the new frequency is multiplied with: 1 in the paper's equation 8, 0.9 in the authors' code
 
     Zhao et al. 2025, "RIFLEx: A Free Lunch for Length Extrapolation in Video Diffusion Transformers", section 4.
-    Raises ValueError where no pair reads the axis, and where the pair turns slower already.
+    Raises ValueError where no pair reads the axis, where the nearest has turned twice before `repeats`, as in models whose
+    positions are not frames (LTX-Video), and where it turns slower already.
     """
     check_exact(f)
-    pairs = [pair for pair in range(len(f)) if (f.axes[pair] if f.axes else 0) == axis]
+    pairs = [pair for pair in range(len(f)) if f[pair] and (f.axes[pair] if f.axes else 0) == axis]
     if not pairs:
-        raise ValueError(f"axis: expected one of {sorted(set(f.axes)) or [0]}, which the pairs read, got {axis}")
+        turning = sorted({f.axes[pair] if f.axes else 0 for pair in range(len(f)) if f[pair]})
+        raise ValueError(f"axis: expected one of {turning}, which turning pairs read, got {axis}")
     chosen = min(pairs, key=lambda pair: abs(round(2 * math.pi / f[pair]) - repeats))
+    if repeats * f[chosen] > 4 * math.pi:
+        raise ValueError(
+            f"repeats: the slowest pair of axis {axis} turns once in {2 * math.pi / f[chosen]:.4g} positions, so that "
+            f"nothing begins to repeat at {repeats}; count positions as the model does: LTX-Video's are shares of a video"
+        )
     slower = margin * 2 * math.pi / length
     if slower > f[chosen]:
         raise ValueError(
@@ -237,7 +245,7 @@ def dype(
                 all turns times time². cos_sin_scale is 1 + 0.1·ln factor at every time
 
     Issachar et al. 2025, DyPE, section 4, with the numbers of the authors' code. Raises ValueError for a time outside
-    0 … 1, a factor below 1, and if f is not plain rotary frequencies.
+    0 … 1, a factor below 1, and if f is not plain rotary frequencies of a base above 1.
     """
     if not 0 <= time <= 1:
         raise ValueError(f"time: expected a number 0 … 1, got {time!r}")

@@ -53,6 +53,16 @@ def test_each_axis_has_a_spectrum_of_its_own(name):
     expected = [base ** (-2 * pair / size) for size in sizes for pair in range(size // 2)]
     assert list(made.values) == pytest.approx(expected, rel=1e-14)
     assert not any(layer.causal for layer in spec.layers)
+    named = posenc.create("axial_rope", d_head=sum(sizes), sizes=sizes, base=float(base))  # what `posenc list` says it is
+    assert (named.frequencies.axes, named.layout) == (made.axes, "interleaved")
+    assert list(named.frequencies) == pytest.approx(expected, rel=1e-14)
+
+
+def test_unequal_axes_fill_the_head():
+    with pytest.raises(ValueError, match=r"sizes: expected 128 channels in all, got \(44, 42, 40\), 126"):
+        posenc.create("axial_rope", d_head=128, sizes=(44, 42, 40))
+    with pytest.raises(ValueError, match=r"d_head: expected a multiple of 2·axes = 6, got 128; sizes= gives each axis"):
+        posenc.create("axial_rope", d_head=128, axes=3)
 
 
 def test_what_no_encoding_expresses_is_said():

@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
@@ -15,6 +16,7 @@ import in_process
 import posenc
 from posenc.catalogue import index, lookup
 from posenc.catalogue.choose.choice import Answers
+from posenc.configs.read import spec_of
 
 # A word that is in the index, whole: a name, an alias, a model, a paper, an author.
 KNOWN = {
@@ -120,7 +122,23 @@ KNOWN = {
     "circle-rope": "circle_rope_ids",
     "cogvideox-2b": "sinusoidal_3d",
     "bidirectional fox": "bidirectional_fox",
-    "DataDependentAlibi": "bidirectional_fox",
+    "DataDependentAlibi": "fox",
+    "data dependent alibi": "fox",
+    "AbsolutePositionalEmbedding": "learned",
+    "absolute position embedding": "learned",
+    "RelPosBias": "swin",
+    "rel_pos_bias": "t5_axes",
+    "relative_position_bucket": "t5",
+    "LlamaRotaryEmbedding": "rope",
+    "Qwen2_5_VLRotaryEmbedding": "mrope",
+    "GPTNeoXRotaryEmbedding": "partial",
+    "WhisperPositionalEmbedding": "sinusoidal",
+    "get_1d_rotary_pos_embed": "rope",
+    "SigLIP 2": "vit",
+    "siglip": "vit",
+    "SAM": "decomposed",
+    "Mochi": "rope_mixed",
+    "CodeGeeX": "partial",
     "qwen3-vl": "interleaved_mrope",
     "swinv2": "swin_v2",
     "swin transformer": "swin",
@@ -155,7 +173,7 @@ KNOWN = {
     "apply_rotary_emb": "rope",
     "command-r": "rope",
     "command-r7b": "rnope_swa",
-    "MiniMax-01": "rope",
+    "MiniMax-01": "partial",
     "musicgen": "sinusoidal",
     "BAAI/bge-m3": "learned",
     "LTX-Video": "ltx_ids",
@@ -364,7 +382,13 @@ def test_a_long_row_of_digits_is_read_once():
     assert lookup.find("a-" + "1" * 60 + "c") == ()
 
 
-LONG = {"20000 letters": "q" * 20_000, "200 letters": "q" * 200, "words": "rope " * 4000, "汉字": "旋转" * 5000, "lines": "a\n" * 9000}
+LONG = {
+    "20000 letters": "q" * 20_000,
+    "200 letters": "q" * 200,
+    "words": "rope " * 4000,
+    "汉字": "旋转" * 5000,
+    "lines": "a\n" * 9000,
+}
 
 
 @pytest.mark.parametrize("word", LONG.values(), ids=LONG)
@@ -399,7 +423,7 @@ def test_a_long_word_is_refused_at_once_and_not_given_back_whole(word):
         ("export-tables", word),
         ("compare", "--encodings", word),
     ):
-        done = in_process.posenc(*command, "--lang", "en") if command[0] in ("list", "choose") else in_process.posenc(*command)
+        done = in_process.posenc(*command, LC_ALL="en")
         assert done.returncode == 2, command
         assert len(done.stdout + done.stderr) < 1500, command
 
@@ -502,3 +526,153 @@ def test_no_guess_is_made_for_a_word_that_means_something_else_here():
     assert lookup.find("flash attention") == ()
     assert lookup.look_up("flash attention") == "posenc.attend(q, k, v, encoding, at_q)"
     assert lookup.find("positional_encoding")[0].entry.name == "sinusoidal"  # known, not guessed
+
+
+# What a model is listed under, against its reader ---------------------------------------------------------------------
+
+READ_IN_PARTS = {  # what is listed of a part of a model, or of a model with other keys than its name has in read_as.json
+    "Gemma 4 (vision)": {"model_type": "gemma4_vision"},
+    "Qwen2.5 (beyond 32k tokens)": {
+        "model_type": "qwen2",
+        "rope_scaling": {"type": "yarn", "factor": 4.0, "original_max_position_embeddings": 32768},
+    },
+    "SeamlessM4T v2 (keys only)": {"model_type": "seamless_m4t_v2", "speech_encoder_left_chunk_num": 128},
+}
+SEEN_IN_THE_CODE = {  # what the reader reads otherwise, or not; and where it stands
+    "ViT-MAE": "transformers, models/vit_mae: a frozen table that is filled with sinusoids",
+    "Funnel": "its own class, of_families/funnel.py: Transformer-XL's, pooled",
+    "Funnel Transformer": "its own class, of_families/funnel.py: Transformer-XL's, pooled",
+    "Qwen2.5-1M": "vLLM, dual_chunk_attention_config; transformers does not read it",
+    "Qwen2 (beyond 32k tokens)": "vLLM, dual_chunk_attention_config; transformers does not read it",
+    "DeepSeek-V4": "transformers, models/deepseek_v4: its keys are its values",
+    "Qwen (the first)": "modeling_qwen.py of the hub: use_dynamic_ntk, use_logn_attn, which the reader remarks on",
+    "Inkling": "transformers, models/inkling: log_scaling_alpha",
+    "Inkling 2": "transformers, models/inkling: log_scaling_alpha",
+}
+NO_READER = {  # models that `posenc inspect` does not read, and where it is said what they have
+    "Sana": "diffusers, sana_transformer.py: no positions; its Mix-FFN is convolutional",
+    "the original Transformer": "arXiv 1706.03762, section 3.5",
+    "MoCo v3": "facebookresearch/moco-v3, vits.py, build_2d_sincos_position_embedding",
+    "DiT": "facebookresearch/DiT, models.py, get_2d_sincos_pos_embed",
+    "PixArt": "diffusers, pixart_transformer_2d.py",
+    "GPT-3": "arXiv 2005.14165, section 2.1: the architecture of GPT-2",
+    "FastSpeech 2 (ESPnet)": "espnet, ScaledPositionalEncoding",
+    "Transformer TTS": "arXiv 1809.08895, section 3.2",
+    "research on source code": "arXiv 2002.11518",
+    "NeRF": "arXiv 2003.08934, section 5.1",
+    "Graph Transformer": "arXiv 2012.09699",
+    "BERT beyond 512 tokens, in bert4keras": "bert4keras, layers.py, hierarchical",
+    "CPVT": "arXiv 2102.10882",
+    "DaViT": "arXiv 2204.03645; timm, davit.py, ConvPosEnc",
+    "Twins": "arXiv 2104.13840; timm, twins.py, PosConv",
+    "NEZHA": "arXiv 1909.00204",
+    "Music Transformer": "arXiv 1809.04281",
+    "Transformer-XL": "arXiv 1901.02860",
+    "Conformer": "arXiv 2005.08100, section 2.1",
+    "MViTv2": "arXiv 2112.01526",
+    "Replit": "replit-code-v1-3b: MPT's code, alibi: true",
+    "NeMo": "NVIDIA/NeMo, sandwich",
+    "CROMA": "arXiv 2311.00566",
+    "TITAN": "arXiv 2411.19666",
+    "Chronos": "chronos-forecasting, src/chronos: T5's code",
+    "HTSAT": "arXiv 2202.00874",
+    "MaxViT": "timm, maxxvit.py: RelPosBias and RelPosBiasTf",
+    "TinyViT": "timm, tiny_vit.py",
+    "EfficientFormer": "timm, efficientformer.py",
+    "Graphormer": "arXiv 2106.05234",
+    "BERT models with ALiBi": "issue 5 of ALiBi's repository",
+    "HSTU": "arXiv 2402.17152",
+    "generative recommenders of Meta": "arXiv 2402.17152",
+    "盘古": "openPangu, modeling_openpangu_dense.py: apply_rotary_pos_emb",
+    "Pangu": "openPangu, modeling_openpangu_dense.py: apply_rotary_pos_emb",
+    "Moirai": "uni2ts, model/moirai: RotaryProjection",
+    "LeX Transformer": "arXiv 2212.10554",
+    "RetNet": "arXiv 2307.08621",
+    "EVA-02": "arXiv 2303.11331",
+    "Mochi (three axes)": "diffusers, transformer_mochi.py: pos_frequencies of 3 axes, heads and pairs",
+    "Lumina": "diffusers, transformer_lumina2.py, Lumina2RotaryPosEmbed",
+    "Z-Image": "diffusers, transformer_z_image.py, RopeEmbedder",
+    "Cosmos": "diffusers, transformer_cosmos.py, CosmosRotaryPosEmbed",
+    "llama.cpp": "llama.cpp, grp-attn-n",
+    "ChunkLlama": "HKUNLP/ChunkLlama",
+    "vLLM": "vLLM, dual_chunk_flash_attn",
+    "Ming-Omni": "arXiv 2506.09344",
+    "x-transformers": "lucidrains/x-transformers, x_transformers.py",
+    "XLRON": "micdoh/XLRON",
+    "CSWin": "arXiv 2107.00652",
+    "flash-linear-attention": "fla-org/flash-linear-attention, fla/layers",
+    "the first half of YaRN": "arXiv 2309.00071, section 3.2",
+    "CLEX-LLaMA-2-7B": "DAMO-NLP-SG/CLEX",
+    "CLEX-Phi-2": "DAMO-NLP-SG/CLEX",
+    "CLEX-Mixtral-8x7B": "DAMO-NLP-SG/CLEX",
+}
+RESEARCH = re.compile("[:：]| by ")
+
+
+def listed():
+    """Every model under an entry that is no way to number tokens, as it is written there."""
+    for entry in lookup.ENTRIES:
+        for written in (*entry.used_by, *index.words().get(entry.name, {}).get("models", ())):
+            if entry.kind != "positions" and not RESEARCH.search(written):
+                yield entry, written
+
+
+def read_as(written):
+    """The configuration of a model as it is written in a list of users."""
+    bare = re.split(" *[(]", written)[0]
+    return READ_IN_PARTS.get(written) or index.configuration(bare)
+
+
+def has(spec, entry):
+    """Whether a model's layers, as its reader sees them, have what an entry is."""
+    layers = [layer for _, part in spec.walk() for layer in part.layers if layer.attends]
+    uses = [use for layer in layers for use in layer.uses]
+    turns = [(dict(use.arguments), use.rotation) for use in uses if use.rotation is not None]
+    kinds = {turn.kind for _, turn in turns}
+    maps = {name for _, turn in turns for name, _ in turn.maps}
+    narrow = {bool(arguments.get("trailing")) for arguments, turn in turns if turn.width < arguments["d_head"]}
+    bases = [{use.rotation.base for layer in layers if (layer.reach is None) == wide for use in layer.uses if use.rotation}
+             for wide in (True, False)]  # fmt: skip
+    bare = [layer for layer in layers if all("emperature" in use.name for use in layer.uses)]
+    special = {
+        "nope": bool(bare),
+        "rnope_swa": bool(bases[1]) and any(layer.reach is None for layer in bare),
+        "irope": any(layer.chunk for layer in layers) and any(layer.chunk is None for layer in bare),
+        "gemma3": bool(bases[0] and bases[1]) and bases[0] != bases[1],
+        "modernbert": bool(bases[0] and bases[1]) and bases[0] != bases[1],
+        "rope": any(turn.width == arguments["d_head"] for arguments, turn in turns),
+        "partial": False in narrow,
+        "decoupled_rope": True in narrow,
+        "axial_rope": "axial" in maps or "configs.by_axis.by_axis" in kinds,
+        "dinov3_rope": {"axial", "in_turns"} <= maps,
+        "mrope": "sections" in maps,
+        "interleaved_mrope": "interleaved_sections" in maps,
+        "pixtral_rope": "strided" in maps,
+        "deepseek_yarn": "yarn" in kinds and "softmax_mscale" in maps,
+        "ntk": "ntk_alpha" in kinds,
+        "adjusted_base": any(turn.kind == "rotary" and turn.base > 10000 for _, turn in turns),
+    }
+    scaled = entry.kind == "scaled" or entry.name == "proportional"
+    return special.get(entry.name, entry.name in kinds if scaled else entry.class_name in {use.name for use in uses})
+
+
+def test_a_model_is_listed_under_what_its_reader_finds():
+    """Mochi stood under axial RoPE, CodeGeeX and GPT-J under RoPE of all channels, ViT under BERT's table. Every name."""
+    wrong, unread = [], set()
+    for entry, written in listed():
+        if (config := read_as(written)) is None:
+            unread.add(written)
+        elif written not in SEEN_IN_THE_CODE and not has(spec_of(config), entry):
+            wrong.append((entry.name, written))
+    assert not wrong
+    assert unread == set(NO_READER)
+    assert set(SEEN_IN_THE_CODE) | set(READ_IN_PARTS) <= {written for _, written in listed()}
+
+
+def test_every_configuration_is_that_of_a_name_in_a_list():
+    """read_as.json has no row that nothing reads, and posenc inspect reads each."""
+    names = {term.written for term in lookup.every_term() if term.role == "model"}
+    rows = json.loads(Path(index.__file__).with_name("read_as.json").read_text("utf-8"))
+    assert set(rows) <= names
+    for name in rows:
+        assert [*spec_of(index.configuration(name)).walk()], name

@@ -1,9 +1,11 @@
-"""Writes src/posenc/catalogue/models.json: of each entry, the model types of `posenc inspect` whose defaults use it.
+"""Writes src/posenc/catalogue/models.json, of each entry the model types of `posenc inspect` whose defaults use it, and
+classes.json beside it, of each entry the classes of the installed transformers that compute it.
 
     python tools/model_words.py
 
-A word that people type is often the name of a model. What a type does is read from its configuration without any key; types
-that have no such defaults are named by hand in src/posenc/catalogue/words.toml.
+A word that people type is often the name of a model, or of a class that they have in front of them. What a type does is
+read from its configuration without any key; types that have no such defaults are named by hand in words.toml beside it.
+A class is told by the end of its name, LearnedPositionalEmbedding; one that rotates, by what its model's reader says.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ import json
 import re
 import warnings
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 from posenc.catalogue import lookup
@@ -21,13 +24,33 @@ from posenc.configs.family import reader_paths
 from posenc.configs.spec import PositionSpec, Rotation, Use
 
 FILE = Path(__file__).parents[1] / "src/posenc/catalogue/models.json"
+CLASSES_FILE = FILE.with_name("classes.json")
 TEXT = ("text_config", "language_config", "llm_config", "decoder", "text_model")  # the part that a model is known for
 PART = re.compile("([_-](text|vision|audio|image|encoder|decoder|model|thinker|talker|tokenizer))+$")
 CONTAINERS = ("encoder-decoder", "vision-encoder-decoder", "speech-encoder-decoder", "vision-text-dual-encoder")
 SCALINGS = ("linear", "dynamic", "yarn", "llama3", "longrope", "proportional")
-MAPS = {"sections": "mrope", "interleaved_sections": "interleaved_mrope", "axial": "axial_rope"}
-CLASSES = {"LearnedGrid": "vit", "LearnedAxes": "learned_2d", "WindowBias": "swin", "DecomposedBias": "decomposed"}
+MAPS = {"sections": "mrope", "interleaved_sections": "interleaved_mrope", "axial": "axial_rope", "strided": "pixtral_rope"}
+CLASSES = {
+    "LearnedGrid": "vit",
+    "LearnedAxes": "learned_2d",
+    "WindowBias": "swin",
+    "DecomposedBias": "decomposed",
+    "LeRoPE": "lerope",
+}
 """Classes that several entries build, and the one that is meant."""
+TOWERS = ("posenc.configs.families.clip:", "posenc.configs.families.siglip:")
+"""Readers of two towers, one of them of text; such a model is known for that of images."""
+TURNING = re.compile("(Rotary(Position|Positional)?|Rope(Position)?)Embedding$")
+ENDS = {
+    "sinusoidal": "Sinusoid(al|s)Position(al)?Embedding",
+    "learned": "Learned(Position|Positional)Embedding",
+    "convolutional": "PositionalConvEmbedding",
+    "detr": "SinePositionEmbedding",
+    "transformer_xl": "(Conformer|Encoder|Bert)RelPositional(Embedding|Encoding)",
+    "random_fourier": "(Sam|Sam2|Sam3Tracker|SamHQ|EdgeTam)(Video)?PositionalEmbedding",
+}
+"""What the names of classes that do not rotate end with."""
+ROWS_AND_COLUMNS = re.compile("(Detr|Dino|TableTransformer)LearnedPositionEmbedding$")  # DETR's: learned, of an image
 
 
 def types_by_entry() -> dict[str, list[str]]:
@@ -47,14 +70,57 @@ def _whole(types: list[str]) -> list[str]:
 
 def entry_of(model_type: str) -> str | None:
     """The entry that a type uses by its defaults; None where it has none, or where it is no entry of the catalogue."""
+    spec = _defaults(model_type)
+    parts = sorted(_parts(spec), key=_known_for)
+    return next((name for part in parts for name in _entries(part)), None)
+
+
+def _known_for(part: PositionSpec) -> int:
+    """The less, the more a model is known for this part."""
+    if part.part not in TEXT:
+        return 1
+    return 2 if reader_paths().get(part.family, "").startswith(TOWERS) else 0
+
+
+def classes_by_entry() -> dict[str, list[str]]:
+    """The classes of transformers whose names say that they compute positions, under what they compute."""
+    found: dict[str, list[str]] = {}
+    for name in classes():
+        if entry := entry_of_class(name):
+            found.setdefault(entry, []).append(name)
+    return {entry.name: found[entry.name] for entry in lookup.ENTRIES if entry.name in found}
+
+
+def classes() -> list[str]:
+    """Every class of the models of the installed transformers, from its files."""
+    import transformers
+
+    files = sorted(Path(transformers.__file__).parent.glob("models/*/modeling_*.py"))
+    return sorted({name for file in files for name in re.findall(r"^class (\w+)", file.read_text("utf-8"), re.MULTILINE)})
+
+
+def entry_of_class(name: str) -> str | None:
+    """What a class computes: of a rotation, the entry of its model that turns; None where that is none, or not known."""
+    if turning := TURNING.search(name):
+        model = lookup.fold(name[: turning.start()])
+        types = [one for one in reader_paths() if lookup.fold(one) in (model, model + "model", model + "config")]
+        turned = (entry for one in types for part in _parts(_defaults(one)) for entry in _entries(part))
+        kinds = ("rotated", "scaled", "preset")
+        return next((entry for entry in turned if lookup.BY_NAME[entry].kind in kinds), None)
+    if ROWS_AND_COLUMNS.search(name):
+        return "learned_2d"
+    return next((entry for entry, end in ENDS.items() if re.search(f"{end}$", name)), None)
+
+
+@cache
+def _defaults(model_type: str) -> PositionSpec:
+    """What is read from a configuration without any key; nothing where it has no such defaults."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            spec = read_config({"_class_name" if model_type[:1].isupper() else "model_type": model_type})
+            return read_config({"_class_name" if model_type[:1].isupper() else "model_type": model_type})
     except ConfigError:
-        return None
-    parts = sorted(_parts(spec), key=lambda part: part.part not in TEXT)
-    return next((name for part in parts for name in _entries(part)), None)
+        return PositionSpec(model_type)
 
 
 def _parts(spec: PositionSpec) -> Iterator[PositionSpec]:
@@ -90,6 +156,10 @@ def _named(use: Use) -> str | None:
 
 
 def _of_rotation(rotation: Rotation, d_head: int) -> str | None:
+    if rotation.kind == "configs.by_axis.by_axis":
+        return "axial_rope"
+    if "in_turns" in dict(rotation.maps):
+        return "dinov3_rope"
     if rotation.maps:
         return MAPS.get(rotation.maps[-1][0])
     if rotation.kind in SCALINGS:
@@ -100,5 +170,6 @@ def _of_rotation(rotation: Rotation, d_head: int) -> str | None:
 
 
 if __name__ == "__main__":
-    rows = ",\n".join(f" {json.dumps(name)}: {json.dumps(types)}" for name, types in types_by_entry().items())
-    FILE.write_text(f"{{\n{rows}\n}}\n", "utf-8")
+    for file, table in ((FILE, types_by_entry()), (CLASSES_FILE, classes_by_entry())):
+        rows = ",\n".join(f" {json.dumps(name)}: {json.dumps(words)}" for name, words in table.items())
+        file.write_text(f"{{\n{rows}\n}}\n", "utf-8")

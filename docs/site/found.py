@@ -33,6 +33,7 @@ def data() -> dict[str, Any]:
         "called": sorted({index.fold(word) for entry in lookup.ENTRIES for word in index.called(entry)}),
         "terms": [(term.entry.name, term.written, term.role, term.group) for term in terms],
         "roles": index.ROLES,
+        "whole": index.WHOLE,
         "missing": missing,
         "elsewhere": {index.fold(word): place for word, place in lookup.ELSEWHERE.items()},
         "empty": sorted(index.EMPTY),

@@ -56,7 +56,7 @@ globalThis.posencFind = (() => {
 
   function likeness(word, term) {
     if (term.role === "topic" && alike(word, term) !== null) return 1;
-    if (term.role === "type") return 0;
+    if (index.whole.includes(term.role)) return 0;
     let found = 0;
     const [one, other] = [letters(word.folded).length, letters(term.folded).length];
     if ((term.role === "name" || term.role === "model") && Math.min(one, other) > 2 && Math.abs(one - other) < 3) {
@@ -77,7 +77,7 @@ globalThis.posencFind = (() => {
 
   function known(word) {
     const found = terms.filter((term) => term.role !== "topic").map((term) => [alike(word, term), term]);
-    const whole = found.filter(([grade, term]) => grade !== null && (grade < 2 || term.role !== "type"));
+    const whole = found.filter(([grade, term]) => grade !== null && (grade < 2 || !index.whole.includes(term.role)));
     return whole.map(([grade, term]) => [term.role === "type" ? 1 : grade, term]).sort((a, b) => a[0] - b[0] || a[1].rank - b[1].rank);
   }
 

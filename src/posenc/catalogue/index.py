@@ -11,15 +11,17 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache, lru_cache
 from pathlib import Path
-from typing import Literal, NamedTuple, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 from posenc.catalogue.entry import Entry
 from posenc.catalogue.methods import Method, groups
 from posenc.support.data_files import read
 
-Role = Literal["name", "model", "type", "paper", "topic"]
+Role = Literal["name", "model", "type", "code", "paper", "topic"]
 ROLES: tuple[Role, ...] = get_args(Role)
 USERS: tuple[Role, ...] = ("model", "type")
+WHOLE: tuple[Role, ...] = ("type", "code")
+"""Roles of words that are typed as they are: no part of them is known, and they are no guess."""
 
 # What says nothing here, since everything is a positional encoding; and words of one meaning.
 EMPTY = frozenset(
@@ -90,8 +92,8 @@ class Term(NamedTuple):
 
     entry    where it leads
     written  as it is written
-    role     a name of the entry, a model that uses it, a model type of `posenc inspect`, its paper or authors, or what
-             its users do with it
+    role     a name of the entry, a model that uses it, a model type of `posenc inspect`, a class or function of another
+             library that computes it, its paper or authors, or what its users do with it
     group    the number of the method's group: those that models use are first
     place    in the list that it is from: the best known is first
     """
@@ -141,16 +143,39 @@ def meaning(word: str) -> frozenset[str]:
 @cache
 def papers() -> dict[str, str]:
     """The titles of papers, by their arXiv numbers."""
-    titles: dict[str, str] = json.loads(Path(__file__).with_name("papers.json").read_text(encoding="utf-8"))
-    return titles
+    return _table("papers.json")
 
 
 @cache
 def words() -> dict[str, dict[str, list[str]]]:
-    """Of an entry: `models`, `people` and `topics` that it does not say itself, and `types` of models that use it."""
+    """Of an entry: `models`, `people`, `topics` and `code` that it does not say itself, `types` of models that use it."""
     written = read(Path(__file__).with_name("words.toml"))
-    types: dict[str, list[str]] = json.loads(Path(__file__).with_name("models.json").read_text(encoding="utf-8"))
-    return {name: written.get(name, {}) | {"types": types.get(name, [])} for name in (*written, *types)}
+    types, classes = (_table(file) for file in ("models.json", "classes.json"))
+    return {
+        name: (known := written.get(name, {}))
+        | {"types": types.get(name, []), "code": [*known.get("code", ()), *classes.get(name, ())]}
+        for name in (*written, *types, *classes)
+    }
+
+
+def _table(file: str) -> dict[str, Any]:
+    loaded: dict[str, Any] = json.loads(Path(__file__).with_name(file).read_text(encoding="utf-8"))
+    return loaded
+
+
+@cache
+def configuration(model: str) -> dict[str, Any] | None:
+    """A configuration by which `posenc inspect` reads a model of this name: keys of published files in read_as.json, else
+    the defaults of its type. None for what it does not read."""
+    known = _table("read_as.json").get(model) or next((one for one in _types() if fold(one) == fold(model)), None)
+    return {"_class_name" if known.endswith("DModel") else "model_type": known} if isinstance(known, str) else known
+
+
+@cache
+def _types() -> tuple[str, ...]:
+    from posenc.configs.family import reader_paths
+
+    return tuple(reader_paths())
 
 
 def called(entry: Entry) -> tuple[str, ...]:
@@ -188,13 +213,14 @@ def terms(entries: Iterable[Entry], methods: Iterable[tuple[int, Method, Entry]]
 
 
 def _of_words(entries: Mapping[str, Entry]) -> list[Term]:
-    """The terms of words.toml and models.json; of a topic, the entries are known in the order of the file."""
+    """The terms of words.toml, models.json and classes.json; of a topic, the entries are known in the order of the file."""
     terms_of_words = list[Term]()
     for place, (name, of_entry) in enumerate(words().items()):
         if name not in entries:
             continue
         terms_of_words += [Term(entries[name], word, "model", 0, place) for word in of_entry.get("models", ())]
         terms_of_words += [Term(entries[name], word, "type", 0, place) for word in of_entry["types"]]
+        terms_of_words += [Term(entries[name], word, "code", 0, place) for word in of_entry["code"]]
         terms_of_words += [Term(entries[name], word, "paper", 0) for word in of_entry.get("people", ())]
         terms_of_words += [Term(entries[name], word, "topic", 0, place) for word in of_entry.get("topics", ())]
     return terms_of_words
@@ -240,7 +266,9 @@ def _known(word: str, index: list[Term]) -> list[Term]:
     matches = [
         (max(alike, term.role == "type"), term)
         for term in index
-        if term.role != "topic" and (alike := _alike(word, term.written)) is not None and (alike < 2 or term.role != "type")
+        if term.role != "topic"
+        and (alike := _alike(word, term.written)) is not None
+        and (alike < 2 or term.role not in WHOLE)
     ]
     return [term for _, term in sorted(matches, key=lambda pair: (pair[0], ROLES.index(pair[1].role), *pair[1].order))]
 
@@ -269,7 +297,7 @@ def _likeness(word: str, term: Term) -> float:
 
     if term.role == "topic" and _alike(word, term.written) is not None:
         return 1.0
-    if term.role == "type":
+    if term.role in WHOLE:
         return 0.0
     likeness = 0.0
     lengths = len(fold(word)), len(fold(term.written))

@@ -155,7 +155,8 @@ def positions_by(name: str, **arguments: Any) -> Positions:
     missing, TypeError for an unknown argument; each says what is right.
     """
     if name not in position_names():
-        raise ValueError(f"name: unknown way to number tokens {shown(name)}{hint(name)}; known: {', '.join(position_names())}")
+        known = ", ".join(position_names())
+        raise ValueError(f"name: unknown way to number tokens {shown(name)}{hint(name)}; known: {known}")
     maker: Callable[..., Positions] = BY_NAME[name].maker()
     parameters = inspect.signature(maker).parameters
     for argument in arguments:

@@ -71,5 +71,5 @@ ENTRY = Entry(
     published="2021-08",
     formula="q·k - m|i-j|",
     also_called=("linear_bias", "attention_with_linear_biases", "linear_biases", "AlibiPositionalBias", "线性偏置"),
-    used_by=("BLOOM", "MPT", "Falcon-RW", "Baichuan 13B"),
+    used_by=("BLOOM", "MPT", "Baichuan 13B"),
 )

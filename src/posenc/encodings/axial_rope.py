@@ -20,12 +20,7 @@ from posenc.support.checked import checked
 
 @checked
 def axial_rope(
-    d_head: int,
-    *,
-    axes: int = 2,
-    sizes: Sequence[int] | None = None,
-    base: float = 10000.0,
-    layout: Layout = "interleaved",
+    d_head: int, *, axes: int = 2, sizes: Sequence[int] | None = None, base: float = 10000.0, layout: Layout = "interleaved"
 ) -> RoPE:
     """RoPE with a spectrum for each axis, one after the other: that of `frequencies.axial`, or of `separate` for `sizes`.
 

@@ -71,6 +71,6 @@ ENTRY = Entry(
     needs=("parameters", "hidden_states"),
     per_layer=True,
     formula="q·k + Σ ln f before, Σ ln g after",
-    also_called=("data_dependent_alibi", "DataDependentAlibi", "bidirectional_forgetting_attention", "bifox", "双向遗忘门"),
+    also_called=("bidirectional_forgetting_attention", "bidirectional_data_dependent_alibi", "bifox", "双向遗忘门"),
     used_by=("x-transformers",),
 )

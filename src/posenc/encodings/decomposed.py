@@ -93,5 +93,5 @@ ENTRY = Entry(
     per_layer=True,
     formula="q·k + q·R[Δy] + q·C[Δx]",
     also_called=("decomposed_relative_position", "add_decomposed_rel_pos", "mvit", "vitdet"),
-    used_by=("MViTv2", "ViTDet", "Segment Anything"),
+    used_by=("MViTv2", "ViTDet", "Segment Anything", "SAM"),
 )

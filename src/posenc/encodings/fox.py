@@ -55,6 +55,14 @@ ENTRY = Entry(
     needs=("parameters", "hidden_states", "causal"),
     per_layer=True,
     formula="q·k + Σ ln σ(w·xₜ + b)",
-    also_called=("forgetting_transformer", "forgetting_attention", "forget_gate", "ForgettingAttention", "遗忘门"),
-    used_by=("research: language models by its authors", "flash-linear-attention"),
+    also_called=(
+        "forgetting_transformer",
+        "forgetting_attention",
+        "forget_gate",
+        "ForgettingAttention",
+        "data_dependent_alibi",
+        "DataDependentAlibi",
+        "遗忘门",
+    ),
+    used_by=("research: language models by its authors", "flash-linear-attention", "x-transformers"),
 )

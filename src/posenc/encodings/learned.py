@@ -115,5 +115,5 @@ ENTRY = Entry(
         "可学习位置编码",
         "可训练位置编码",
     ),
-    used_by=("BERT", "GPT-2", "OPT", "ViT", "RoBERTa", "BART", "GPT-3", "ELECTRA", "ALBERT"),
+    used_by=("BERT", "GPT-2", "OPT", "RoBERTa", "BART", "GPT-3", "ELECTRA", "ALBERT"),
 )

@@ -28,6 +28,6 @@ ENTRY = Entry(
     published="2022-03",
     formula="q·k/√d",
     also_called=("none", "no_position", "no positional encoding", "无位置编码", "nopos"),
-    used_by=("SmolLM3 and Llama 4 (every fourth layer)", "Jamba", "Kimi-Linear"),
+    used_by=("SmolLM3 (every fourth layer)", "Llama 4 (every fourth layer)", "Jamba", "Kimi-Linear"),
     domains=("text", "audio", "graph"),
 )

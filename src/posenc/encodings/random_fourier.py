@@ -38,5 +38,5 @@ ENTRY = Entry(
     both_ways=True,
     formula="x + [sin 2πBc, cos 2πBc]",
     also_called=("fourier_features", "gaussian_fourier", "PositionEmbeddingRandom"),
-    used_by=("Segment Anything",),
+    used_by=("Segment Anything (prompts)",),
 )

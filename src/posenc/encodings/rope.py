@@ -278,5 +278,5 @@ ENTRY = Entry(
         "旋转位置编码",
         "旋转式位置编码",
     ),
-    used_by=("LLaMA", "Qwen", "Qwen2", "Mistral", "GPT-NeoX", "GPT-J", "Llama 2", "Mixtral", "Gemma", "OLMo"),
+    used_by=("LLaMA", "Qwen", "Qwen2", "Mistral", "Llama 2", "Mixtral", "Gemma", "OLMo"),
 )

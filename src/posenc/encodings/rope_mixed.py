@@ -43,5 +43,5 @@ ENTRY = Entry(
     both_ways=True,
     formula="R(Σ_a p_a ω_a)q, ω learned",
     also_called=("rope_vit", "mixed_rope", "RoPEMixed"),
-    used_by=("research: ViT and Swin by its authors",),
+    used_by=("research: ViT and Swin by its authors", "Mochi (three axes)"),
 )

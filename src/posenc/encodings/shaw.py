@@ -65,5 +65,5 @@ ENTRY = Entry(
     small={"max_distance": 2},
     formula="q·(k + a[j-i]), v + a'[j-i]",
     also_called=("relative", "relative_key", "relative_position", "RelativePositionalEncoding", "相对位置编码"),
-    used_by=("Music Transformer", "Wav2Vec2-BERT and SeamlessM4T v2 (keys only)", "VITS"),
+    used_by=("Music Transformer", "Wav2Vec2-BERT (keys only)", "SeamlessM4T v2 (keys only)", "VITS"),
 )

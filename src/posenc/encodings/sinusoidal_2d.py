@@ -40,5 +40,5 @@ ENTRY = Entry(
     both_ways=True,
     formula="x + [sin, cos of xω | sin, cos of yω]",
     also_called=("2d_sincos", "sincos_2d", "get_2d_sincos_pos_embed", "PositionalEncoding2D"),
-    used_by=("ViT-MAE", "MoCo v3", "AIMv2", "RT-DETR"),
+    used_by=("ViT-MAE", "MoCo v3", "RT-DETR", "AIMv2-native"),
 )

@@ -164,5 +164,5 @@ ENTRY = Entry(
     per_layer=True,  # W_R has a layer index; u and v come with it, as in XLNet
     formula="(q+u)·k + (q+v)·W_R R[i-j]",
     also_called=("xl", "transfo_xl", "txl", "relative_xl", "rel_pos"),
-    used_by=("Transformer-XL", "XLNet", "Conformer"),
+    used_by=("Transformer-XL", "Conformer"),
 )

@@ -41,5 +41,5 @@ ENTRY = Entry(
     both_ways=True,
     formula="x + table[y, x]",
     also_called=("vision_transformer", "learned_grid", "vit_position_embeddings", "interpolate_pos_encoding"),
-    used_by=("ViT", "CLIP", "DeiT", "DINOv2", "SigLIP", "PaddleOCR-VL"),
+    used_by=("ViT", "CLIP", "DeiT", "DINOv2", "SigLIP", "SigLIP 2", "SAM", "PaddleOCR-VL"),
 )

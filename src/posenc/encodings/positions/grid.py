@@ -35,5 +35,5 @@ ENTRY = Entry(
     axes=2,
     formula="(y, x), row by row",
     also_called=("image_grid", "patches", "meshgrid"),
-    used_by=("ViT", "Swin", "SAM"),
+    used_by=("ViT", "Swin"),
 )

@@ -168,5 +168,5 @@ ENTRY = Entry(
     needs=("parameters",),
     formula="ln ω(t) = ln ν(t) + u(t), du/dt = a((u + 2 ln ν) U) D",
     also_called=("continuous_length_extrapolation", "CLEXScalingRotaryEmbedding", "neural_ode_rope"),
-    used_by=("CLEX-LLaMA-2-7B, CLEX-Phi-2 and CLEX-Mixtral-8x7B",),
+    used_by=("CLEX-LLaMA-2-7B", "CLEX-Phi-2", "CLEX-Mixtral-8x7B"),
 )

@@ -55,5 +55,5 @@ ENTRY = Entry(
     published="2023-08",
     formula="ω_i' = (1-γ_i)ω_i + γ_i ω_i/s, cos and sin × (0.1 ln s + 1)",
     also_called=("yarn_scaling", "YaRNScaledRotaryEmbedding", "yet another rope extension"),
-    used_by=("gpt-oss", "DeepSeek-V3", "OLMo 3", "Qwen (beyond 32k tokens)"),
+    used_by=("gpt-oss", "DeepSeek-V3", "OLMo 3", "Qwen2.5 (beyond 32k tokens)"),
 )

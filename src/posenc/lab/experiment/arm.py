@@ -93,7 +93,8 @@ class Arm:
         randomized, dropped, counted = (word.endswith(suffix) for suffix in (RANDOMIZED, DROPPED, ABACUS))
         arm = cls(encoding_of(word), randomized, source, options, dropped, spread, counted)
         if dropped and arm.encoding != "rope":
-            raise ValueError(f"{DROPPED}: expected rope{DROPPED}, got {shown(word)}; DroPE removes RoPE from a trained model")
+            got = shown(word)
+            raise ValueError(f"{DROPPED}: expected rope{DROPPED}, got {got}; DroPE removes RoPE from a trained model")
         if source is None and arm.encoding in lookup.position_names():
             raise ValueError(
                 f"{arm.encoding} numbers tokens and is no encoding; two such ways train: NAME{RANDOMIZED}, NAME{ABACUS}"

@@ -78,3 +78,13 @@ def test_the_bits_on_the_page_are_those_of_the_study(name: str) -> None:
     for text in said(name):
         (found,) = LOST.findall(text)
         assert abs(float("".join(found)) - max(lost(name), 0)) <= 0.005 + 1e-9, text
+
+
+@pytest.mark.parametrize(("name", "setting"), [("ntk", "ntk"), ("linear", "interpolation")])
+def test_the_bits_of_a_changed_rope_are_those_of_the_study(name: str, setting: str) -> None:
+    """They were those of another run, beside which `posenc choose` printed the study's: 4.28 bits and 5.93 in one answer."""
+    for text in said(name):
+        found = [float(bits) for bits in re.findall(r"(\d\.\d\d)(?: bits| 比特|[.。])", text)]
+        where = {"task": "language_model", "encoding": "rope", "mode": "same targets", "length": "512"}
+        measured = [[float(row["value"]) for row in column("cells.csv", setting=one, **where)] for one in (setting, "yarn")]
+        assert found == [pytest.approx(sum(values) / len(values), abs=0.005) for values in measured], text

@@ -1,5 +1,8 @@
-"""Writes src/posenc/catalogue/models.json, of each entry the model types of `posenc inspect` whose defaults use it, and
-classes.json beside it, of each entry the classes of the installed transformers that compute it.
+"""Writes two files of src/posenc/catalogue.
+
+models.json    of each entry, the model types of `posenc inspect` whose defaults use it; under no name, those without
+               attention
+classes.json   of each entry, the classes of the installed transformers that compute it
 
     python tools/model_words.py
 
@@ -38,6 +41,18 @@ CLASSES = {
     "LeRoPE": "lerope",
 }
 """Classes that several entries build, and the one that is meant."""
+NONE = tuple(
+    f"none: {order}"
+    for order in (
+        "convolutions",
+        "a state space model",
+        "time mixing",
+        "gated matrix memories",
+        "linear layers",
+        "each token",
+    )
+)
+"""What readers of models without attention say of their coordinates."""
 TOWERS = ("posenc.configs.families.clip:", "posenc.configs.families.siglip:")
 """Readers of two towers, one of them of text; such a model is known for that of images."""
 TURNING = re.compile("(Rotary(Position|Positional)?|Rope(Position)?)Embedding$")
@@ -59,7 +74,13 @@ def types_by_entry() -> dict[str, list[str]]:
     for model_type in sorted(reader_paths()):
         if name := entry_of(model_type):
             found.setdefault(name, []).append(model_type)
-    return {entry.name: _whole(found[entry.name]) for entry in lookup.ENTRIES if entry.name in found}
+    none = [model_type for model_type in sorted(reader_paths()) if attention_free(_defaults(model_type))]
+    return {entry.name: _whole(found[entry.name]) for entry in lookup.ENTRIES if entry.name in found} | {"": _whole(none)}
+
+
+def attention_free(spec: PositionSpec) -> bool:
+    """Whether its reader says that nothing in it has positions, and where order comes from."""
+    return not spec.layers and not spec.parts and spec.coordinates.en.startswith(NONE)
 
 
 def _whole(types: list[str]) -> list[str]:

@@ -36,6 +36,7 @@ def data() -> dict[str, Any]:
         "whole": index.WHOLE,
         "missing": missing,
         "elsewhere": {index.fold(word): place for word, place in lookup.ELSEWHERE.items()},
+        "free": sorted(index.attention_free()),
         "empty": sorted(index.EMPTY),
         "same": index.SAME,
         "version": index.VERSION.pattern,

@@ -81,7 +81,7 @@ globalThis.posencFind = (() => {
     return whole.map(([grade, term]) => [term.role === "type" ? 1 : grade, term]).sort((a, b) => a[0] - b[0] || a[1].rank - b[1].rank);
   }
 
-  /** What a word means: {entries: [{entry, written, role, guess}], missing, elsewhere}, as lookup.find and lookup.hint. */
+  /** What a word means: {entries: [{entry, written, role, guess}], missing, elsewhere, free}, as lookup.find and lookup.hint. */
   function find(text) {
     const asked = text.match(/\d{4}\.\d{5}/)?.[0] ?? text;
     const word = folded(asked);
@@ -93,7 +93,8 @@ globalThis.posencFind = (() => {
     let found = known(word);
     if (!found.length) found = known(folded(asked.slice(asked.lastIndexOf("/") + 1).replace(new RegExp(index.version, "is"), "")));
     const guess = !found.length;
-    if (guess && elsewhere) return { entries: [], elsewhere };
+    const free = guess && index.free.includes(whole);
+    if (guess && (elsewhere || free)) return { entries: [], elsewhere, free };
     if (guess) {
       const near = meaning(bare(asked)).size ? folded(bare(asked)) : word;
       found = terms.map((term) => [likeness(near, term), term]).filter(([grade]) => grade > 0).sort((a, b) => b[0] - a[0]);
@@ -134,7 +135,8 @@ if (globalThis.document) {
   };
 
   const told = (word) => {
-    const { entries, missing, elsewhere } = globalThis.posencFind(word);
+    const { entries, missing, elsewhere, free } = globalThis.posencFind(word);
+    if (free) return [made("p", "", say(`${word} has no attention, and so no positional encoding.`, `${word} 没有注意力，因此没有位置编码。`))];
     if (missing) return [made("p", "", say(`That is ${missing.title} (${missing.source}): ${missing.instead.en}`, `这是 ${missing.title}（${missing.source}）：${missing.instead.zh}`))];
     const says = elsewhere ? [made("p", "", say("Here: ", "这里是："), made("code", "", elsewhere))] : [];
     if (!entries.length) return says;

@@ -151,6 +151,7 @@ def words() -> dict[str, dict[str, list[str]]]:
     """Of an entry: `models`, `people`, `topics` and `code` that it does not say itself, `types` of models that use it."""
     written = read(Path(__file__).with_name("words.toml"))
     types, classes = (_table(file) for file in ("models.json", "classes.json"))
+    types = {name: found for name, found in types.items() if name}
     return {
         name: (known := written.get(name, {}))
         | {"types": types.get(name, []), "code": [*known.get("code", ()), *classes.get(name, ())]}
@@ -158,24 +159,15 @@ def words() -> dict[str, dict[str, list[str]]]:
     }
 
 
+@cache
+def attention_free() -> frozenset[str]:
+    """The folded types of models whose readers find no attention: in models.json they are under no name."""
+    return frozenset(map(fold, _table("models.json")[""]))
+
+
 def _table(file: str) -> dict[str, Any]:
     loaded: dict[str, Any] = json.loads(Path(__file__).with_name(file).read_text(encoding="utf-8"))
     return loaded
-
-
-@cache
-def configuration(model: str) -> dict[str, Any] | None:
-    """A configuration by which `posenc inspect` reads a model of this name: keys of published files in read_as.json, else
-    the defaults of its type. None for what it does not read."""
-    known = _table("read_as.json").get(model) or next((one for one in _types() if fold(one) == fold(model)), None)
-    return {"_class_name" if known.endswith("DModel") else "model_type": known} if isinstance(known, str) else known
-
-
-@cache
-def _types() -> tuple[str, ...]:
-    from posenc.configs.family import reader_paths
-
-    return tuple(reader_paths())
 
 
 def called(entry: Entry) -> tuple[str, ...]:

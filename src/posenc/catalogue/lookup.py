@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from posenc.catalogue.arguments import right_name
 from posenc.catalogue.entry import PACKAGE, ROOM, ROOMS, Entry
-from posenc.catalogue.index import USERS, Found, Term, called, fold, search, terms
+from posenc.catalogue.index import USERS, Found, Term, attention_free, called, fold, search, terms
 from posenc.catalogue.methods import NOT_YET, Method, groups
 from posenc.support.checked import checked
 from posenc.support.checks import shown
@@ -214,6 +214,8 @@ def hint(word: str) -> str:
     if place := _elsewhere(word):
         return f"; did you mean {place}?"
     matches = find(word)
+    if without_positions(word):
+        return f"; {word} has no attention, and so no positional encoding"
     if not matches:
         return ""
     if matches[0].guess:
@@ -229,7 +231,13 @@ def find(word: str) -> tuple[Found, ...]:
     if missing_method(word) is not None:
         return ()
     matches = search(word, every_term())
-    return () if matches and matches[0].guess and _elsewhere(word) else matches
+    return () if matches and matches[0].guess and (_elsewhere(word) or without_positions(word)) else matches
+
+
+@checked
+def without_positions(word: str) -> bool:
+    """Whether a word is a model without attention, such as Mamba or a convolutional network, by what its reader says."""
+    return fold(word) in attention_free()
 
 
 @checked

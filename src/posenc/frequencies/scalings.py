@@ -211,8 +211,8 @@ def riflex(f: Frequencies, length: int, *, repeats: int, axis: int = 0, margin: 
     margin    what the new frequency is multiplied with: 1 in the paper's equation 8, 0.9 in the authors' code
 
     Zhao et al. 2025, "RIFLEx: A Free Lunch for Length Extrapolation in Video Diffusion Transformers", section 4.
-    Raises ValueError where no pair reads the axis, where the nearest has turned twice before `repeats`, as in models whose
-    positions are not frames (LTX-Video), and where it turns slower already.
+    Raises ValueError where no pair reads the axis, where all have turned twice before `repeats`, as in models whose
+    positions are not frames (LTX-Video), and where the pair turns slower already.
     """
     check_exact(f)
     pairs = [pair for pair in range(len(f)) if f[pair] and (f.axes[pair] if f.axes else 0) == axis]
@@ -220,10 +220,11 @@ def riflex(f: Frequencies, length: int, *, repeats: int, axis: int = 0, margin: 
         turning = sorted({f.axes[pair] if f.axes else 0 for pair in range(len(f)) if f[pair]})
         raise ValueError(f"axis: expected one of {turning}, which turning pairs read, got {axis}")
     chosen = min(pairs, key=lambda pair: abs(round(2 * math.pi / f[pair]) - repeats))
-    if repeats * f[chosen] > 4 * math.pi:
+    longest = 2 * math.pi / min(f[pair] for pair in pairs)
+    if repeats > 2 * longest:
         raise ValueError(
-            f"repeats: the slowest pair of axis {axis} turns once in {2 * math.pi / f[chosen]:.4g} positions, so that "
-            f"nothing begins to repeat at {repeats}; count positions as the model does: LTX-Video's are shares of a video"
+            f"repeats: the slowest pair of axis {axis} turns once in {longest:.4g} positions, so that nothing begins to "
+            f"repeat at {repeats}; count positions as the model does: LTX-Video's are shares of a video"
         )
     slower = margin * 2 * math.pi / length
     if slower > f[chosen]:

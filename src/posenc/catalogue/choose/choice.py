@@ -10,17 +10,22 @@ from dataclasses import asdict, dataclass
 from functools import cache, cached_property
 from pathlib import Path
 from string import Template
-from typing import Any, Literal, NamedTuple, get_args
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
+from posenc import frequencies
 from posenc.catalogue.built import facts
 from posenc.catalogue.choose import costs
+from posenc.catalogue.choose.reading import METHODS, Reading, reading
 from posenc.catalogue.entry import Entry, Kind
 from posenc.catalogue.index import LAST, Found, fold
-from posenc.catalogue.lookup import BY_NAME, find, hint
+from posenc.catalogue.lookup import BY_NAME, entry_of, find, hint, without_positions
 from posenc.catalogue.say import say
 from posenc.support.checks import shown
 from posenc.support.data_files import read
 from posenc.support.languages import Words, joined
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 Domain = Literal[
     "text", "image", "video", "diffusion", "multimodal", "audio", "series", "graph", "points", "arithmetic", "algorithm"
@@ -36,10 +41,12 @@ TABLES = ("learned", "vit", "learned_2d")
 OF: dict[Kind, str] = {"none": "none", "added": "added", "relative": "bias", "biased": "bias", "rotated": "rope",
                        "scaled": "rope", "preset": "rope"}  # fmt: skip
 OWN = dict.fromkeys(("convolutional", "conditional", "lepe"), "convolution") | {"irope": "chunks"}
-OWN |= dict.fromkeys(("fox", "bidirectional_fox", "path_fox", "stick_breaking"), "gates")
+OWN |= dict.fromkeys(("fox", "bidirectional_fox", "path_fox", "stick_breaking"), "gates") | {"rope_mixed": "mixed"}
 """Of trained encodings that need advice of their own, not that of their kind."""
-VIDEO = ("wan", "hunyuanvideo", "ltx", "cogvideox", "mochi", "cosmos", "opensora")
-"""How the names of diffusion models begin that generate video."""
+VIDEO = ("mochi", "cosmos", "opensora")
+"""How the names of diffusion models begin that generate video and have no reader."""
+METHOD = {name: name for name in METHODS} | {"dynamic": "yarn", "adjusted_base": "ntk"}
+"""The method of posenc inspect --extend-to for a name: code that reads yarn reads dynamic; a larger base is its ntk."""
 EXAMPLE = {"batch": 2, "length": 16, "height": 4, "width": 4}
 """Sizes of printed code."""
 Rule = dict[str, Any]
@@ -99,7 +106,9 @@ class Answers:
             got = getattr(self, name)
             if not (got is None and name == "wanted") and (type(got) is not int or got < 1):
                 raise ValueError(f"{name}: expected a whole number from 1, got {shown(got)}")
-        if self.of and own_of(self.of) is None:
+        if not isinstance(self.of, str):
+            raise ValueError(f"of: expected the name of a model or of an encoding, got {shown(self.of)}")
+        if self.of and not (own_of(self.of) or self.reading or without_positions(self.of)):
             raise ValueError(
                 f"of: no model and no encoding is called {shown(self.of)}{hint(self.of)}; posenc list --all shows all names"
             )
@@ -115,13 +124,27 @@ class Answers:
 
     @cached_property
     def entry(self) -> Entry:
-        """The encoding of the trained model."""
-        entry = own_of(self.of) if self.of else None
+        """The encoding of the trained model; of a model whose encoding has no name, how it numbers tokens."""
+        entry = (own_of(self.of) or entry_of(self.of)) if self.of else None
         return entry or BY_NAME["vit" if self.domain == "image" else "rope"]
+
+    @cached_property
+    def reading(self) -> Reading | None:
+        """What the trained model's reader says; None for an encoding, and a model without a reader."""
+        return reading(self.of) if self.of else None
+
+    @property
+    def scaling(self) -> Entry | None:
+        """The scaling that the trained model has already."""
+        return scaling_of(self.of) if self.reading is None else BY_NAME.get(self.reading.scaled)
 
     @property
     def _of(self) -> str:
         """The kind of the trained model's encoding: a fixed bias has no table that ends."""
+        if self.of and without_positions(self.of):
+            return "nothing"
+        if self.reading and (known := self.reading.kind(self.domain)):
+            return known
         if self.entry.kind == "biased" and "parameters" not in self.entry.needs:
             return "fixed"
         return "table" if self.entry.name in TABLES else OWN.get(self.entry.name) or OF.get(self.entry.kind, "other")
@@ -130,7 +153,8 @@ class Answers:
     def told(self) -> dict[str, Any]:
         """What the rows of rules.toml ask for. An image of fewer patches is another size too."""
         longer = self.factor != 1 if self.domain == "image" else self.factor > 1
-        makes_video = self.domain == "diffusion" and fold(self.of).startswith(VIDEO)
+        video = self.reading.video is not None if self.reading else fold(self.of).startswith(VIDEO)
+        makes_video = self.domain == "diffusion" and video
         return {
             "domain": "video" if makes_video else self.domain,
             "model": self.model or ("encoder" if self.domain in ENCODERS else "decoder"),
@@ -151,8 +175,9 @@ class Advice(NamedTuple):
     measured  our figures of these names, each with its folder
     lacking   names of which none of these has a figure
     breaks    where the first one breaks, and costs, its measured time; None where nothing is taken or nothing was measured
-    use       Python for the first one; empty beside `replaces`: only the model's configuration has what it needs
-    replaces  what a new scaling does to the one that the trained model has; None where it has none
+    use       Python for the first one; the command that reads the model's configuration, where only that has what it needs
+    replaces  what a new scaling does to the one that the trained model has; that its code does not take the first name of
+              the row; that it has no attention; None where there is nothing to say
     """
 
     take: tuple[str, ...]
@@ -174,7 +199,7 @@ class Advice(NamedTuple):
 
 @cache
 def table() -> dict[str, Any]:
-    """rules.toml: `rule`, the rows; `measures`; `use`."""
+    """rules.toml: `rule`, the rows; `measures`; `use`, and `of_a_model` for one whose reader is known."""
     return read(Path(__file__).with_name("rules.toml"))
 
 
@@ -192,26 +217,52 @@ def holds(rule: Rule, told: dict[str, Any]) -> bool:
 def recommend(answers: Answers) -> Advice:
     """The advice of the first row that holds."""
     rule = next(rule for rule in table()["rule"] if holds(rule, answers.told))
-    take = tuple(rule["take"])
-    if answers.start == "trained" and not take and answers.of:
+    take = taken(tuple(rule["take"]), answers)
+    if answers.start == "trained" and not take and answers.of and answers.told["of"] != "nothing":
         take = (answers.entry.name,)
     measures = [table()["measures"][name] for name in rule.get("measures", ())]
     measured = tuple(_figures(measure, take) for measure in measures)
     why = Words(rule["en"], rule["zh"])
     lacking = tuple(name for name in take if not any(name in measure["figures"] for measure in measures))
+    notes = list[Words]()
+    if answers.told["of"] == "nothing":
+        notes.append(say("{model} has no attention, and so no positional encoding.", model=answers.of))
     if not take:
-        return Advice(take, why, rule["source"], measured, lacking, None, None, "")
+        return Advice(take, why, rule["source"], measured, lacking, None, None, "", notes[0] if notes else None)
     breaks = BY_NAME[take[0]].page.breaks
-    if (scaling := scaling_of(answers.of)) and answers.told["length"] == "longer" and BY_NAME[take[0]].kind == "scaled":
-        replaces = say(
-            "{model} has {title} already. A new scaling replaces it: its factor counts from the length before {title} "
-            "(original_max_position_embeddings). posenc inspect config.json --extend-to {wanted} prints its settings.",
-            model=answers.of,
-            title=scaling.title,
-            wanted=answers.wanted,
+    if answers.reading and rule["take"] and rule["take"][0] not in take:
+        notes.append(
+            say(
+                "The code of {model} does not take {title}; posenc inspect says why.",
+                model=answers.reading.name,
+                title=BY_NAME[rule["take"][0]].title,
+            )
         )
-        return Advice(take, why, rule["source"], measured, lacking, breaks, cost(take[0]), "", replaces)
-    return Advice(take, why, rule["source"], measured, lacking, breaks, cost(take[0]), use(take[0], answers))
+    if (scaling := answers.scaling) and answers.told["length"] == "longer" and take[0] in METHOD:
+        notes.append(
+            say(
+                "{model} has {title} already. A new scaling replaces it: its factor counts from the length before {title} "
+                "(original_max_position_embeddings).",
+                model=answers.of,
+                title=scaling.title,
+            )
+        )
+    replaces = joined(notes, " ", "") if notes else None
+    return Advice(take, why, rule["source"], measured, lacking, breaks, cost(take[0]), use(take[0], answers), replaces)
+
+
+def taken(names: tuple[str, ...], answers: Answers) -> tuple[str, ...]:
+    """The names of a row that the code of the trained model takes. Where it does not take the first, which is a scaling,
+    another scaling comes first."""
+    model = answers.reading
+    if model is None or model.methods is None or answers.start != "trained":
+        return names
+    fit = [name for name in names if METHOD.get(name) in (None, *model.methods)]
+    fit = [name for name in fit if name not in table()["of_a_model"] or model.layer]
+    if names and names[0] in METHOD and names[0] not in fit:
+        own = [name for name in fit if name in METHOD] or [name for name in ("ntk", "longrope") if name in model.methods]
+        fit = [*own, *(name for name in fit if name not in own)]
+    return tuple(fit)
 
 
 def _figures(measure: dict[str, Any], take: tuple[str, ...]) -> Words:
@@ -222,9 +273,11 @@ def _figures(measure: dict[str, Any], take: tuple[str, ...]) -> Words:
     form = ".2f" if measure["unit"] == "bits" else "g"
     shown = "; ".join(f"{name} {figures[name][0]:{form}}→{figures[name][1]:{form}}" for name in names)
     return say(
-        "{of}, {unit}, at {near} (trained) → {far}: {shown} ({source})",
+        "{of}, {layers} layers of width {width}, {unit}, at {near} (trained) → {far}: {shown} ({source})",
         of=Words(measure["of"], measure["zh"]),
         unit=say("bits (fewer is better)") if measure["unit"] == "bits" else say("% right"),
+        layers=measure["size"][0],
+        width=measure["size"][1],
         near=measure["at"][0],
         far=measure["at"][1],
         shown=shown,
@@ -233,16 +286,35 @@ def _figures(measure: dict[str, Any], take: tuple[str, ...]) -> Words:
 
 
 def use(name: str, answers: Answers) -> str:
-    """At most three lines of Python that make it, and the positions that it reads."""
-    values = {
-        "factor": f"{max(answers.factor, 1.0):g}",
-        "trained": answers.trained,
-        "wanted": answers.wanted or answers.trained,
-    }
+    """At most three lines of Python that make it, and the positions that it reads; of a trained model, where only its
+    configuration has what it needs, the command that reads that."""
+    model, wanted = answers.reading, answers.wanted or answers.trained
+    if name in METHOD and answers.start == "trained" and answers.of and answers.told["length"] == "longer":
+        of_tokens = model.methods is not None if model else answers.entry.name != "rope" and answers.entry.axes == 1
+        if of_tokens or answers.scaling:
+            return f"posenc inspect config.json --extend-to {wanted} --method {METHOD[name]}"
+    values: dict[str, Any] = {"factor": f"{max(answers.factor, 1.0):g}", "trained": answers.trained, "wanted": wanted}
+    values |= {"side": f"{max(answers.factor, 1.0) ** 0.5:.4g}", "rows": max(round(answers.trained**0.5), 1)}
     values |= {"axes": 2 if answers.domain == "image" else 3, "causal": answers.causal}
     values |= {"window": max(answers.trained // 2, 1), "group": max(2 * round(answers.factor), 2)}
     written = table()["use"].get(name) or _plain_use(BY_NAME[name], answers)
+    if model and answers.start == "trained" and (model.video if name == "riflex" else model.layer):
+        written = table()["of_a_model"].get(name, written)
+        video = {"sizes": (), "base": 0.0, "repeats": answers.trained} | (model.video or {})
+        values |= video | {"layer": model.layer, "sizes": tuple(video["sizes"]), "d_head": sum(video["sizes"])}
+    if name == "riflex" and (why := _repeats_later(values)):
+        return f"# nothing to change: {why}"
     return Template(written).substitute(values).strip()
+
+
+def _repeats_later(values: Mapping[str, Any]) -> str:
+    """Why RIFLEx has nothing to slow down: the pair turns once in the wanted length already; "" where it has."""
+    trained = frequencies.separate(values["sizes"], values["base"]) if "sizes" in values else frequencies.rotary(64, 256.0)
+    try:
+        frequencies.riflex(trained, values["wanted"], repeats=values.get("repeats", values["trained"]))
+    except ValueError as error:
+        return str(error)
+    return ""
 
 
 def _plain_use(entry: Entry, answers: Answers) -> str:

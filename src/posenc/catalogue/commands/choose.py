@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from posenc.catalogue.say import say
+from posenc.support.checks import shown
 from posenc.support.languages import Language, Words
 from posenc.terminal.language import chosen_language
 from posenc.terminal.output import echo, echo_json
@@ -95,7 +96,7 @@ def command(
 
 
 def guess(word: str, match: Found) -> Words:
-    return say("No model and no encoding is called {word!r}. {guess} is a guess.", word=word, guess=match.term.written)
+    return say("No model and no encoding is called {word}. {guess} is a guess.", word=shown(word), guess=match.term.written)
 
 
 def prompted(answers_given: dict[str, Any], language: Language) -> Answers:

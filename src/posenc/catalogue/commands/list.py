@@ -73,7 +73,13 @@ def command(
                 f"no encoding is called {shown(word)}{hint(word)}; posenc list --all shows all names", param_hint="WORD"
             )
         chosen = [matches[0].entry]
-        _print_how(Console(stderr=as_json, highlight=False, emoji=False), word, matches, language)
+        notes = Console(stderr=as_json, highlight=False, emoji=False)
+        if matches[0].guess:
+            _print_guesses(notes, word, matches, language)
+            if not as_json:
+                return
+        else:
+            _print_how(notes, matches, language)
     if as_json:
         echo_json([describe(entry) for entry in chosen], indent=1)
         return
@@ -209,12 +215,18 @@ def _print_table(console: Any, groups: dict[str, list[dict[str, Any]]], language
     console.print(f"{says}\n{more}", markup=False)
 
 
-def _print_how(console: Console, word: str, matches: Sequence[Found], language: Language) -> None:
+def _print_guesses(console: Console, word: str, matches: Sequence[Found], language: Language) -> None:
+    """A line for each: nobody has said that the word means it."""
+    says = say("No encoding is called {word}. A guess, which posenc list NAME describes:", word=shown(word))
+    console.print(says.in_language(language), markup=False)
+    for match in matches:
+        console.print(f"  {match.entry.name}  {match.entry.label.in_language(language)}", markup=False)
+
+
+def _print_how(console: Console, matches: Sequence[Found], language: Language) -> None:
     """How a word led here, unless it is a name of what is shown; and what else it may mean."""
     first, others = matches[0], ", ".join(match.entry.name for match in matches[1:])
-    if first.guess:
-        says = say("No encoding is called {word!r}. This is a guess.", word=word)
-    elif first.term.role in USERS:
+    if first.term.role in USERS:
         says = say("{model} uses it.", model=first.term.written)
     elif first.term.role == "paper":
         says = say("Found by words of its paper.")

@@ -171,7 +171,7 @@ class OnTheDiagonal(PositionalEncoding):
 
 
 class InAPath(OnTheDiagonal):
-    """An encoding of pairs, for laws: words are nodes of a path, each joined to the next, so that pairs are |i - j| apart."""
+    """An encoding of pairs, for laws: words are nodes of a path, each joined to the next: pairs are |i - j| apart."""
 
     def at_diagonal(self, at: Positions) -> Positions:
         return at

@@ -82,7 +82,7 @@ def test_the_bits_on_the_page_are_those_of_the_study(name: str) -> None:
 
 @pytest.mark.parametrize(("name", "setting"), [("ntk", "ntk"), ("linear", "interpolation")])
 def test_the_bits_of_a_changed_rope_are_those_of_the_study(name: str, setting: str) -> None:
-    """They were those of another run, beside which `posenc choose` printed the study's: 4.28 bits and 5.93 in one answer."""
+    """`posenc choose` printed those of another run beside the study's: 4.28 bits and 5.93 in one answer."""
     for text in said(name):
         found = [float(bits) for bits in re.findall(r"(\d\.\d\d)(?: bits| 比特|[.。])", text)]
         where = {"task": "language_model", "encoding": "rope", "mode": "same targets", "length": "512"}

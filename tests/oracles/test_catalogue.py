@@ -127,7 +127,10 @@ def test_costs_and_pictures_make_positions_as_the_entry_says():
     dinov3 = BY_NAME["dinov3_rope"]
     height, width = costs.image(2048)
     middles = [((2 * y + 1) / height - 1, (2 * x + 1) / width - 1) for y in range(height) for x in range(width)]
-    torch.testing.assert_close(costs.tokens(dinov3, 2048, posenc.create("dinov3_rope", d_head=64)).coords[0], torch.tensor(middles, dtype=torch.float64))
+    torch.testing.assert_close(
+        costs.tokens(dinov3, 2048, posenc.create("dinov3_rope", d_head=64)).coords[0],
+        torch.tensor(middles, dtype=torch.float64),
+    )
     angle = 2 * math.pi * 2 / 9  # from a patch to the next, of the fastest pair of a head of 32: base 100, 8 pairs an axis
     fall = sum(math.cos(angle * 100 ** (-n / 8)) - 1 for n in range(8)) * 2 / math.sqrt(32)
     head = effect(dinov3).panels[0].values

@@ -443,7 +443,7 @@ def test_numbers_that_contradict_each_other_are_refused():
         ("d > 2", lambda: frequencies.ntk(rotary(2), 2.0)),
         ("d > 2", lambda: frequencies.dynamic(rotary(2), 2.0, 64)),
         ("base above 1 and an even width", lambda: frequencies.yarn(rotary(25), 2.0, 64)),
-        ("dype by yarn needs a base above 1", lambda: frequencies.dype(rotary(8, 1.0), 2.0, 0.5, 64)),
+        ("a ramp over pairs needs a base above 1", lambda: frequencies.dype(rotary(8, 1.0), 2.0, 0.5, 64)),
         ("base above 1 and an even width", lambda: frequencies.yarn(rotary(16, 1.0), 2.0, 64)),
     ):
         with pytest.raises(ValueError, match=words):

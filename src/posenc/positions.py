@@ -706,7 +706,8 @@ def _unflatten(leaves: Any, context: Any) -> Positions:
         carried.append({})
         for owner, count in of:
             carried[-1][owner], rest = tuple(rest[:count]), rest[count:]
-    return _made(coords, order, document, consecutive_in, *carried)
+    tables, states = carried
+    return _made(coords, order, document, consecutive_in, tables, states)
 
 
 def _flatten_with_keys(at: Positions) -> Any:

@@ -80,12 +80,16 @@ def standard(config: Mapping[str, Any], fragment: dict[str, Any], changed: Posit
     settings = dict(fragment.get("rope_parameters") or fragment.get("rope_scaling") or {"rope_type": "default"})
     rest = {key: value for key, value in config.items() if key not in (*moved, *fragment)}
     uses = _of_kinds(changed)
-    nested = any(isinstance(inner, Mapping) for inner in settings.values())
-    if not nested:
+    if any(isinstance(inner, Mapping) for inner in settings.values()):
+        tried = [
+            {kind: inner | _fraction(uses[kind]) if inner and kind in uses else inner for kind, inner in settings.items()}
+        ]
+    else:
         settings |= {key: fragment[key] for key in ("rope_theta", FRACTION) if key in fragment}
-    flat = settings if nested else settings | _fraction(uses[_wide(uses)])
-    alike = [kind for kind, use in uses.items() if use.rotation == uses[_wide(uses)].rotation]
-    for parameters in (flat,) if nested else (_by_kind(settings, uses, alike), flat):  # where kinds are read, flat is not
+        alike = [kind for kind, use in uses.items() if use.rotation == uses[_wide(uses)].rotation]
+        # Where settings for each kind of layer are read, those for all are not.
+        tried = [_by_kind(settings, uses, alike), settings | _fraction(uses[_wide(uses)])]
+    for parameters in tried:
         config_tried = {**rest, **always, "model_type": changed.family, "rope_parameters": parameters}
         try:
             read = spec_of(config_tried, defaults=True)

@@ -172,11 +172,11 @@ class LearnedGrid(AbsoluteEncoding):
         if coords.is_floating_point():
             raise TypeError(f"LearnedGrid: needs whole patches, got {coords.dtype}")
         if coords.shape[-1] == 2 and given.grid_sizes is not None:
-            high, wide = (given.grid_sizes[axis] for axis in self.reads or (0, 1))
-            if (high, wide) != (self.height, self.width):
+            sizes = tuple(given.grid_sizes[axis] for axis in self.reads or (0, 1))
+            if sizes != (self.height, self.width):
                 raise ValueError(
-                    f"positions: those of an image of {high} × {wide} patches, and the table is of {self.height} × "
-                    f"{self.width}; Positions.grid(…, sized=True) reads it at that size, encoding.resize({high}, {wide}) "
+                    f"positions: those of an image of {sizes[0]} × {sizes[1]} patches, and the table is of {self.height} × "
+                    f"{self.width}; Positions.grid(…, sized=True) reads it at that size, encoding.resize{sizes} "
                     "makes a table of it, and Positions.grid(…, start=…) are the patches of a part of an image"
                 )
         high, wide = (self.height, self.width) if coords.shape[-1] == 2 else (coords[..., 2], coords[..., 3])

@@ -12,12 +12,17 @@ from transformers_models.test_attach import IDS, WIDTH, logits, made, model_of, 
 
 transformers.logging.set_verbosity_error()
 KEEP = [0, 1, 4, 6, 7]
-MOVED = ("rope", "xpos", "rope and alibi")
+MOVED = ("rope", "xpos", "rope and alibi", "rope and log_n", "log_n and rope and alibi", *("values too", "values alone"))
+LIVELY = {"log_n": {"trained_length": 2}, "llama4_temperature": {"scale": 0.5, "trained_length": 2}}
+STILL = ("alibi", "t5", "shaw", "nope", "cope", "ssmax", "mistral_large4_temperature")
+SIDES = {"values too": ("query", "key", "value", "output"), "values alone": ("value", "output")}
 
 
 def encoding_of(name):
-    parts = [made(part) for part in name.split(" and ")]
-    return parts[0] if len(parts) == 1 else posenc.Stack(*parts)
+    if name in SIDES:
+        return posenc.create("rope", d_head=WIDTH, layout="half", base=50.0, sides=SIDES[name])
+    parts = [posenc.create(part, **LIVELY[part]) if part in LIVELY else made(part) for part in name.split(" and ")]
+    return parts[0] if len(parts) == 1 else posenc.Stack(posenc.Stack(*parts[:2]), *parts[2:])
 
 
 def read(model, ids=IDS[:, :8], **given):
@@ -29,7 +34,7 @@ def after_kept_tokens(model, **given):
     return logits(model, torch.cat([IDS[:, KEEP], IDS[:, 8:]], dim=1), **given)[:, len(KEEP) :]
 
 
-@pytest.mark.parametrize("name", [*MOVED, "alibi", "t5", "shaw", "nope", "cope"])
+@pytest.mark.parametrize("name", [*MOVED, *LIVELY, *STILL])
 def test_one_layer_goes_on_as_after_the_kept_tokens_alone(name):
     """The keys of a first layer hold nothing of other tokens, so this is exact there."""
     model = model_of(num_hidden_layers=1)
@@ -59,6 +64,15 @@ def test_keys_of_every_layer_stand_at_their_new_places_by_hand():
                 x, y = old.keys[:, :, token, i], old.keys[:, :, token, half + i]
                 near(new.keys[:, :, place, i], x * math.cos(angle) - y * math.sin(angle))
                 near(new.keys[:, :, place, half + i], y * math.cos(angle) + x * math.sin(angle))
+
+
+def test_layers_of_irope_move_where_they_rotate():
+    """Layers 0 to 2 rotate; layer 3 multiplies its queries only, so that its keys stay bit for bit."""
+    model = model_of()
+    pt.attach(model, posenc.create("irope", d_head=WIDTH, n_layers=4, layout="half"))
+    before, after = read(model), pt.evict(model, read(model), KEEP)
+    stays = [torch.equal(new.keys, old.keys[:, :, KEEP]) for old, new in zip(before.layers, after.layers, strict=True)]
+    assert stays == [False, False, False, True]
 
 
 def test_padding_that_is_kept():

@@ -57,7 +57,8 @@ def rerotate(
                must be the one of that length; `rescale_keys` gives keys other frequencies
 
     Angles as the encoding has them, fp64; rotation in fp32 (fp64 for fp64), one rounding at the end. A magnitude on cos and
-    sin (YaRN, LongRoPE) is in the keys already and is not applied again. Values do not move.
+    sin (YaRN, LongRoPE) is in the keys already and is not applied again. Values of an encoding that turns them (`sides`)
+    move as keys do, others do not.
 
     StreamingLLM keeps the first tokens and the last ones, and counts positions within the cache (Xiao et al. 2023,
     "Efficient Streaming Language Models with Attention Sinks", section 3.2). To evict tokens 4 … 103:
@@ -79,14 +80,14 @@ def rerotate(
     at = Positions.at(_per_token(by, keys, encoding.axes))
     if not isinstance(encoding, RoPE):  # xPos: its decay ζ^-p adds up like its angle
         return encoding.rotate(keys.to(working_dtype(keys.dtype)), at, "key").to(keys.dtype)
-    if "key" not in encoding.sides:
+    if not encoding.sides & {"key", "value"}:
         raise ValueError(f"encoding: leaves keys as they are (sides={sorted(encoding.sides)}); there is nothing to move")
     scale, still = encoding.frequencies.cos_sin_scale, encoding.d_head - encoding.rotary_dim if encoding.trailing else 0
     turning = slice(still, still + encoding.rotary_dim)
     x = keys.to(torch.float64 if scale != 1 else working_dtype(keys.dtype))
     if encoding.returns != encoding.layout:
         x = convert_keys(x, encoding.returns, encoding.layout, rotary_dim=encoding.rotary_dim, trailing=encoding.trailing)
-    moved = encoding.rotate(x, at, "key")
+    moved = encoding.rotate(x, at, "key" if "key" in encoding.sides else "value")
     if scale != 1:
         moved = torch.cat([moved[..., :still], moved[..., turning] / scale, moved[..., turning.stop :]], dim=-1)
     return moved.to(keys.dtype)

@@ -225,11 +225,12 @@ def _worth(q: Tensor, k: Tensor, rows: list[list[tuple[int, int]]]) -> bool:
 
 def _of_padding(call: Call) -> Any:
     """Queries that may see no key: zeros, which depend on the inputs all the same, as those of a backend do."""
-    q, options = call.q, call.options
+    q, options, encoding = call.q, call.options, call.encoding
+    parameters = encoding.parameters() if encoding.seams & {"bias", "finish"} else ()  # a rotation's are in q and k
     out, lse = q.new_zeros(*q.shape[:3], call.v.shape[3]), None
     if options.return_lse:
         lse = q.new_full(q.shape[:3], -torch.inf, dtype=working_dtype(q.dtype))
-    for x in (q, call.k, call.v, options.mask, options.sinks, *call.encoding.parameters()):
+    for x in (q, call.k, call.v, options.mask, options.sinks, *parameters):
         if x is not None and wants_gradient(x):
             nothing = x[None][:0].sum()  # 0, whatever x holds, with a gradient of zeros
             out, lse = out + nothing, None if lse is None else lse + nothing

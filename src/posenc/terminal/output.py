@@ -72,7 +72,8 @@ def _holds(encoding: str, text: str) -> bool:
 def in_ascii(character: str) -> str:
     """What stands for a character in ASCII: `->`, `sqrt`, `theta`, `^2`, `+` for a corner; its code where nothing does."""
     if character in ASCII:
-        return ASCII[character]
+        known: str = ASCII[character]
+        return known
     name = unicodedata.name(character, "")
     if name.startswith("BOX DRAWINGS"):
         return "+" if " AND " in name else "-" if name.endswith("HORIZONTAL") else "|" if name.endswith("VERTICAL") else "/"

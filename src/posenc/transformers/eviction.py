@@ -17,9 +17,9 @@ import torch
 from torch import Tensor, nn
 
 from posenc.attention.caches import rerotate
-from posenc.combined import Stack
-from posenc.encoding import PositionalEncoding
-from posenc.positions import integers
+from posenc.combined import flat_parts
+from posenc.encoding import PositionalEncoding, Side
+from posenc.positions import Positions, integers
 from posenc.support.checks import shown
 from posenc.support.identity import label
 from posenc.transformers.decoder import stacks_of
@@ -39,7 +39,8 @@ def evict(model: nn.Module, cache: Any, keep: Tensor | Sequence[int]) -> Any:
             Keep the padding of padded rows
 
     Kept tokens are always numbered anew, since the model counts cached tokens; no option leaves them at their old places.
-    Keys of RoPE, xPos and learned rotations are turned to their new places; biases of the distance and NoPE need nothing.
+    Keys of RoPE, xPos and learned rotations are turned to their new places, and values where they turn too; biases of the
+    distance, NoPE and temperatures, which multiply queries only, need nothing.
     In the first layer the result is that of the kept tokens alone. In later layers keys and values still hold what their
     tokens had read of dropped ones.
 
@@ -92,15 +93,23 @@ def _of_layer(n: int, layer: Layer | None, held: Any, index: Tensor) -> tuple[Te
             f"model: keys of {label(encoding)} in layer {n} hold more than a rotation of their position, so that kept "
             "tokens cannot be moved; read them again without the others"
         )
-    if not layer.caches_rotated or "rotate" not in encoding.seams:
-        return keys, values  # attention rotates what it is handed, or nothing is rotated
-    if (keys.shape[1], keys.shape[3]) != layer.keys:
-        raise TypeError(
-            f"cache: layer {n} holds keys of {list(keys.shape[1::2])} heads and channels, expected {list(layer.keys)}: "
-            f"those of latent attention, and those that {label(encoding)} makes wider, are not moved"
-        )
-    by = torch.arange(len(index), device=index.device) - index
-    for part in encoding if isinstance(encoding, Stack) else [encoding]:
-        if isinstance(part, PositionalEncoding) and "rotate" in part.seams:
-            keys = rerotate(keys, by=by[None], encoding=part)
+    if not layer.caches_rotated:
+        return keys, values  # attention rotates what it is handed
+    by = (torch.arange(len(index), device=index.device) - index)[None]
+    for part in flat_parts([encoding]):
+        if _turns(part, keys.new_zeros(1, layer.keys[0], 1, layer.keys[1]), "key"):
+            if (keys.shape[1], keys.shape[3]) != layer.keys:
+                raise TypeError(
+                    f"cache: layer {n} holds keys of {list(keys.shape[1::2])} heads and channels, expected "
+                    f"{list(layer.keys)}: those of latent attention, and those that {label(encoding)} makes wider, are not "
+                    "moved"
+                )
+            keys = rerotate(keys, by=by, encoding=part)
+        if _turns(part, values[:1, :, :1], "value"):
+            values = rerotate(values, by=by, encoding=part)
     return keys, values
+
+
+def _turns(part: PositionalEncoding, token: Tensor, side: Side) -> bool:
+    """Whether a part of the encoding changes keys, or values, by their position: a temperature changes queries only."""
+    return part.rotate(token, Positions.arange(1, 1, device=token.device), side) is not token

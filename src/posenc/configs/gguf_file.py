@@ -99,8 +99,8 @@ class _Reader:
 
     def whole(self) -> GGUF:
         if self.data[:4] != b"GGUF":
-            start = bytes(self.data[:4])
-            raise ValueError(f"not a GGUF file: {mistaken(self.data[:ENOUGH], 'GGUF') or f'begins with {start!r}'}")
+            found = mistaken(self.data[:ENOUGH], "GGUF") or f"begins with {bytes(self.data[:4])!r}"
+            raise ValueError(f"not a GGUF file: {found}")
         self.at = 4
         version = self.scalar("I")
         if version and version % 2**16 == 0:  # a small number in the other byte order

@@ -22,7 +22,7 @@ from posenc.configs.errors import ConfigError
 from posenc.configs.keys import Keys
 from posenc.configs.remote import REMOTE, other_family, with_remote_code
 from posenc.configs.say import say
-from posenc.configs.spec import GRADES, RECURRENT, Layer, PositionSpec, Use
+from posenc.configs.spec import GRADES, RECURRENT, Grade, Layer, PositionSpec, Use
 from posenc.configs.unread import check_sizes, note_unread
 
 
@@ -127,7 +127,7 @@ def _by_its_classes(keys: Keys) -> Keys:
     if other is None:
         return keys
     family, name = other
-    readings = []
+    readings: list[list[tuple[str, tuple[Layer, ...]]] | ConfigError] = []
     for model_type in (keys.family, family):
         tried = Keys(keys.data, model_type, keys.path, defaults=keys.base_may_be_default)
         try:
@@ -137,10 +137,10 @@ def _by_its_classes(keys: Keys) -> Keys:
     if readings[0] == readings[1]:
         return keys
     told = say("{name} is a class of {family}, and model_type is {other!r}", name=name, family=family, other=keys.family)
-    if isinstance(error := readings[1], ConfigError):
-        refused = say("{told}; as {family} the file cannot be read: {error}", told=told, family=family, error=error.words)
-        raise ConfigError(refused) from error
-    grade = "note" if {keys.family, family} <= REMOTE.keys() else "warning"  # transformers has neither
+    if isinstance(refusal := readings[1], ConfigError):
+        refused = say("{told}; as {family} the file cannot be read: {error}", told=told, family=family, error=refusal.words)
+        raise ConfigError(refused) from refusal
+    grade: Grade = "note" if {keys.family, family} <= REMOTE.keys() else "warning"  # transformers has neither
     keys.remark(grade, "architectures", say("{told}: read as {family}, by its class", told=told, family=family))
     return keys.of_family(family)
 

@@ -54,7 +54,7 @@ class Scaled(NamedTuple):
 class Heard(NamedTuple):
     """Frequencies of the pairs that were measured well: which pairs, their frequencies, and the relative errors [n]."""
 
-    index: np.ndarray
+    pairs: np.ndarray
     values: np.ndarray
     error: np.ndarray
 
@@ -102,15 +102,15 @@ def _progression(heard: Heard, d: int, d_head: int) -> Scaled | None:
 def _line(heard: Heard, d: int) -> tuple[float, float] | None:
     """The first frequency and the base of a progression, with the digits that were measured; None for no progression."""
     logs, weight = np.log(heard.values), 1 / heard.error
-    slope, start = np.polyfit(heard.index, logs, 1, w=weight)
+    slope, start = np.polyfit(heard.pairs, logs, 1, w=weight)
     if abs(start) <= CLOSE:  # the first is 1
         start = 0.0
-        slope = ((logs * heard.index) @ weight**2) / (heard.index**2 @ weight**2)
-    off = np.abs(logs - start - slope * heard.index)
+        slope = ((logs * heard.pairs) @ weight**2) / (heard.pairs**2 @ weight**2)
+    off = np.abs(logs - start - slope * heard.pairs)
     if (off > CLOSE).any() or slope >= 0:
         return None
-    middle = (heard.index @ weight**2) / (weight @ weight) if start else 0.0
-    spread = math.sqrt(float((heard.index - middle) ** 2 @ weight**2)) or 1.0
+    middle = (heard.pairs @ weight**2) / (weight @ weight) if start else 0.0
+    spread = math.sqrt(float((heard.pairs - middle) ** 2 @ weight**2)) or 1.0
     exactly = 4 * max(1.0, float((off * weight).max())) / spread * d / 2
     return math.exp(start), _round(math.exp(-slope * d / 2), exactly)
 
@@ -148,17 +148,17 @@ def _blended(heard: Heard, d: int) -> Scaled | None:
 def _bases(heard: Heard, d: int) -> Iterator[float]:
     """Bases to try: that of the fastest or of the slowest pairs, which share one factor, or a known one."""
     for some in (slice(4), slice(3), slice(2), slice(-4, None), slice(-3, None)):
-        slope = np.polyfit(heard.index[some], np.log(heard.values[some]), 1)[0]
+        slope = np.polyfit(heard.pairs[some], np.log(heard.values[some]), 1)[0]
         base = math.exp(min(-slope * d / 2, 700.0))
         if 1 < base < 1e12:
-            kept = np.abs(heard.values / base ** (-2 * heard.index / d) - 1) < CLOSE
+            kept = np.abs(heard.values / base ** (-2 * heard.pairs / d) - 1) < CLOSE
             line = _line(Heard(*(part[kept] for part in heard)), d) if kept.sum() > 1 else None
             yield line[1] if line else _round(base, CLOSE)
     yield from BASES
 
 
 def _of_base(heard: Heard, d: int, base: float) -> Scaled | None:
-    ratio = heard.values / base ** (-2 * heard.index / d)
+    ratio = heard.values / base ** (-2 * heard.pairs / d)
     kept_first, kept_last = (abs(ratio[end] - 1) <= CLOSE for end in (0, -1))
     if kept_first == kept_last:
         return None
@@ -174,7 +174,7 @@ def _of_base(heard: Heard, d: int, base: float) -> Scaled | None:
     if share.min() < -slack or share.max() > 1 + slack or (np.diff(outside if kept_first else -outside) < -0.5).any():
         return None
     if not inside.any():
-        first = int(heard.index[(share > 0.5) == kept_first][0])
+        first = int(heard.pairs[(share > 0.5) == kept_first][0])
         return _step(d, base, factor, first, kept_first)
     return _along(heard, d, base, factor, share, inside, kept_first)
 
@@ -183,7 +183,7 @@ def _usual(heard: Heard, d: int, base: float, ratio: np.ndarray, kept_first: boo
     """A scaling with the usual numbers from a usual length, or the reverse of one. The divided end tells its factor."""
     end = -1 if kept_first else 0
     for name, length, shares in _usual_shares(d, base):
-        share = shares[heard.index]
+        share = shares[heard.pairs]
         between = (share > 0) & (share < 1)
         flipped = np.where(between, 1 - share, share)
         forwards, backwards = ((share, None), (flipped, "blend reversed")), ((1 - share, "scaling reversed"),)
@@ -238,21 +238,24 @@ def _along(
     heard: Heard, d: int, base: float, factor: float, share: np.ndarray, inside: np.ndarray, kept_first: bool
 ) -> Scaled | None:
     """A share that is a straight line over the turns (Llama 3), over the pairs (YaRN) or over the wavelengths."""
-    plain = base ** (-2 * heard.index / d)
+    plain = base ** (-2 * heard.pairs / d)
     slack = 4 * CLOSE / abs(1 - 1 / factor)
     if inside.sum() < 2:
         return None
     lines = {}
-    for name, x in (("turns", plain), ("pairs", heard.index.astype(float)), ("wavelengths", 1 / plain)):
+    for name, x in (("turns", plain), ("pairs", heard.pairs.astype(float)), ("wavelengths", 1 / plain)):
         slope, start = np.polyfit(x[inside], share[inside], 1)
         if (np.abs(slope * x + start - share)[inside] <= slack).all():
             lines[name] = (-start / slope, (1 - start) / slope)  # where the share is 0, and where it is 1
     rises = share[inside][-1] > share[inside][0]
     bug = "scaling reversed" if not kept_first else None if rises else "blend reversed"
-    if "turns" in lines and (scaled := _llama3(base, factor, *sorted(lines["turns"]), bug, inside.sum() > 2)):
-        return scaled
+    if "turns" in lines:
+        slow, fast = sorted(lines["turns"])
+        if scaled := _llama3(base, factor, slow, fast, bug, inside.sum() > 2):
+            return scaled
     if "pairs" in lines:
-        return _yarn(base, d, factor, *sorted(lines["pairs"]), bug)
+        first, last = sorted(lines["pairs"])
+        return _yarn(base, d, factor, first, last, bug)
     if "wavelengths" in lines:
         words = say("frequencies are blended along the wavelength and not along the number of turns")
         return _named(base, "llama3", factor, "blended along the wavelength", bug, words)
@@ -309,10 +312,10 @@ def _yarn(base: float, d: int, factor: float, low: float, high: float, bug: str 
 def _pair_by_pair(heard: Heard, d: int) -> Scaled | None:
     """LongRoPE: factors that rise from about 1, by which a known base's frequencies are divided."""
     logs = np.log(heard.values)
-    if np.abs(logs - np.polyval(np.polyfit(heard.index, logs, 1), heard.index)).max() < ROUGHLY:
+    if np.abs(logs - np.polyval(np.polyfit(heard.pairs, logs, 1), heard.pairs)).max() < ROUGHLY:
         return None
     for base in BASES:
-        ratio = heard.values / base ** (-2 * heard.index / d)
+        ratio = heard.values / base ** (-2 * heard.pairs / d)
         for factors, bug in ((1 / ratio, None), (ratio, "factors multiplied")):
             steps = np.diff(factors)
             rising = (steps > -CLOSE * factors[1:]).all() and (steps > CLOSE).sum() >= DISTINCT

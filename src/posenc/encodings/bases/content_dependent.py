@@ -283,7 +283,8 @@ def _convolved_after(
     source = index.gather(1, place.clamp(min=0).flatten(1))
     same = (every.document.gather(1, source).view_as(place) == at.document[..., None]) & (place >= 0)
     reached = taken(torch.cat([held.to(x.dtype), x], dim=1), source).unflatten(1, place.shape[1:])  # [b, t, s, c]
-    return (reached * taps.T * same[..., None]).sum(dim=2)
+    out: Tensor = (reached * taps.T * same[..., None]).sum(dim=2)
+    return out
 
 
 def filled_up(count: int, block: int, device: torch.device) -> Int[Tensor, "n"]:

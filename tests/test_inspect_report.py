@@ -602,3 +602,46 @@ def test_a_share_of_turning_channels_that_a_method_would_lose_is_its_reason():
     assert {one.note.en for one in made} == {
         "not for this family: rope_parameters: other pairs would turn than in this model"
     }
+
+
+# The trained length -----------------------------------------------------------------------------------------------------
+
+
+def test_the_length_that_the_file_says_it_was_trained_on():
+    """nomic-embed-text-v1.5: 8 192 positions fit, and 2 048 were trained on."""
+    nomic = {"model_type": "nomic_bert", "n_embd": 768, "n_head": 12, "n_layer": 12, "n_positions": 8192,
+             "auto_map": {"AutoConfig": "configuration_hf_nomic_bert.NomicBertConfig"}, "max_trained_positions": 2048,
+             "rotary_emb_base": 1000, "rotary_emb_fraction": 1.0, "rotary_emb_interleaved": False}  # fmt: skip
+    assert limit(read_config(nomic)).trained == 2048
+    assert limit(read_config({**nomic, "max_trained_positions": None})).trained == 8192
+
+
+SHORT = {"model_type": "llama", "hidden_size": 64, "num_attention_heads": 4, "num_hidden_layers": 2,
+         "max_position_embeddings": 16384}  # fmt: skip
+
+
+@pytest.mark.parametrize("outer", [False, True])
+def test_an_original_length_beyond_the_maximum_is_no_headline(outer):
+    """The smaller of two lengths that contradict each other is what was surely trained on, and both are named."""
+    original = {"original_max_position_embeddings": 10**7}
+    scaling = {"rope_type": "yarn", "factor": 4.0, **({} if outer else original)}
+    spec = read_config({**SHORT, **(original if outer else {}), "rope_theta": 10000.0, "rope_scaling": scaling})
+    assert limit(spec).trained == 16384
+    (warned,) = (remark for remark in spec.remarks if remark.grade == "warning")
+    assert warned.key.endswith("original_max_position_embeddings")
+    assert "10000000 is longer than max_position_embeddings=16384" in warned.words.en
+
+
+@pytest.mark.parametrize(
+    "config", [{"rope_theta": None}, {"rope_parameters": {"rope_type": "default", "rope_theta": None}}]
+)
+def test_a_base_of_null_is_an_error_as_transformers_fails(config):
+    from transformers import LlamaConfig
+    from transformers.models.llama.modeling_llama import LlamaRotaryEmbedding
+
+    with pytest.raises(TypeError):
+        LlamaRotaryEmbedding(LlamaConfig(**{**SHORT, **config}))
+    (told,) = (remark for remark in read_config({**SHORT, **config}).remarks if remark.grade == "error")
+    assert told.key == ("rope_parameters.rope_theta" if "rope_parameters" in config else "rope_theta")
+    assert "null, with which LlamaConfig fails" in told.words.en
+    assert not [remark for remark in read_config(SHORT).remarks if remark.grade == "error"]

@@ -225,6 +225,7 @@ def stack_of(
     if d_head is None and d_model and n_heads:
         d_head = d_model // n_heads
     trained = keys.whole(length, None) if isinstance(length, str) else length
+    trained = keys.whole("max_trained_positions", None) or trained  # of Nomic: a table or mask may be longer
     return PositionSpec(
         keys.family, layers=tuple(layers), d_model=d_model, n_heads=n_heads, d_head=d_head, trained_length=trained, **about
     )

@@ -227,7 +227,17 @@ def _base(keys: Keys, settings: dict[str, Any], where: str, base_key: str, label
             f"{keys.where(base_key)}: missing; {keys.facts['class']} would assume {assumed:g}, others "
             "something else. Add it to the file, or read without defaults=False"
         )
-    keys.note(base_key, say("missing: {owner} assumes {assumed:.10g}", owner=keys.facts["class"], assumed=assumed))
+    owner, within = keys.facts["class"], where.removeprefix(keys.path).strip(".")
+    null = [f"{within}.rope_theta"] * ("rope_theta" in settings) + [
+        key for key in keys.spellings(base_key) if key in keys.data
+    ]
+    if null and not keys.remote:
+        fails = say(
+            "null, with which {owner} fails; without the key it assumes {assumed:.10g}", owner=owner, assumed=assumed
+        )
+        keys.error(null[0], fails)
+    else:
+        keys.note(base_key, say("missing: {owner} assumes {assumed:.10g}", owner=owner, assumed=assumed))
     keys.origins["base"] = f"default of {keys.facts['class']}"
     return float(assumed)
 
@@ -351,6 +361,16 @@ def _set_trained_length(
                 "missing: transformers uses max_position_embeddings={trained_length}, as if the model had been "
                 "trained at the extended length",
                 trained_length=parameters["trained_length"],
+            ),
+        )
+    longest = keys.whole("max_position_embeddings", None)
+    if longest is not None and parameters["trained_length"] > longest:
+        keys.warning(
+            f"{where.removeprefix(keys.path).strip('.')}.{key}" if outer is None else key,
+            say(
+                "{original} is longer than max_position_embeddings={longest}; they may be swapped",
+                original=parameters["trained_length"],
+                longest=longest,
             ),
         )
     if kind == "longrope" and "factor" not in parameters:

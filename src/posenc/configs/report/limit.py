@@ -79,6 +79,7 @@ def scaling(spec: PositionSpec) -> tuple[int | None, int | None, Words]:
         return length, None, UNSCALED
     parameters = dict(rotation.parameters)
     original, factor = int(parameters.get("trained_length", 0)), float(parameters.get("factor") or 1)
+    original = min(original, length or original)  # a file that says otherwise is warned of
     kind = "longrope" if "short_factor" in parameters else rotation.kind
     times = f" ×{factor:g}" if parameters.get("factor") else ""
     by = Words("{kind}{times}").filled(kind=NAMES.get(kind, kind), times=times)

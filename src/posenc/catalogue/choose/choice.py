@@ -300,7 +300,7 @@ def use(name: str, answers: Answers) -> str:
     written = table()["use"].get(name) or _plain_use(BY_NAME[name], answers)
     if model and answers.start == "trained" and (model.video if name == "riflex" else model.layer):
         written = table()["of_a_model"].get(name, written)
-        video = {"sizes": (), "base": 0.0, "repeats": answers.trained} | (model.video or {})
+        video: dict[str, Any] = {"sizes": (), "base": 0.0, "repeats": answers.trained, **(model.video or {})}
         values |= video | {"layer": model.layer, "sizes": tuple(video["sizes"]), "d_head": sum(video["sizes"])}
     if name == "riflex" and (why := _repeats_later(values)):
         return f"# nothing to change: {why}"

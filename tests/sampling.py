@@ -23,7 +23,7 @@ from posenc.structure import added_to_output, addend_of
 
 One = TypeVar("One")
 CAMERA_AXES = 14  # of a patch whose camera is known
-NODES = 1024  # of the path that stands for a graph: more than any two tokens of a law are apart
+NODES = 2**14  # more than the laws spread their tokens over
 TREE_AXES = 12  # of a node of a tree: the branches that lead to it
 
 ENCODINGS = [name for name in lookup.names() if BY_NAME[name].kind != "preset" and not BY_NAME[name].of_pairs]

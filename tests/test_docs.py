@@ -14,7 +14,7 @@ import scipy.stats
 
 import posenc
 from posenc.catalogue.choose import costs
-from posenc.catalogue.description import describe, program
+from posenc.catalogue.description import describe, program, written
 from posenc.catalogue.option_descriptions import described, options_of
 
 ROOT = Path(__file__).parent.parent
@@ -86,7 +86,10 @@ def test_the_examples_of_every_encoding_run(name):
         rows, heads, *rest = made["q"].shape
         assert made["out"].shape == (rows, heads * made["encoding"].query_copies, *rest)
         drawn = posenc.laws.draw_parameters(made["encoding"].at_layer(0), seed=1)  # some tables start at zero
+        entry = posenc.catalogue.BY_NAME[name]
         at = made["at"].replaced(tables={})
+        if entry.of_pairs:  # which know the parameters of the encoding that reads them
+            at = written(entry.positions, batch=rows, length=rest[0], encoding=drawn)
         if posenc.catalogue.BY_NAME[name].kind == "tempered":
             at = at.shift(20_000)  # some are one up to their length
         qkv = made["q"], made["k"], made["v"]

@@ -290,7 +290,7 @@ def test_wrong_arguments():
     for wrong in (3, 10):
         with pytest.raises(ValueError, match="rotary_dim: expected an even number up to d_head=8"):
             RoPE(8, rotary_dim=wrong)
-    with pytest.raises(ValueError, match="rotary_dim: expected an even number up to d_head=7"):
+    with pytest.raises(ValueError, match="d_head: expected an even number from 2, got 7"):
         RoPE(7)
     with pytest.raises(ValueError, match=r"'half', 'interleaved', got 'neox'; half is that of rotate_half .*GPT-NeoX"):
         RoPE(8, layout="neox")

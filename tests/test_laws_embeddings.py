@@ -118,7 +118,7 @@ SEVERAL = {
     "vit": (lambda: LearnedGrid(32, 3, 3, prefix=1), patches),
     "siglip2": (lambda: LearnedGrid(32, 3, 3, prefix=1, mode="bilinear", antialias=True), patches),
     "idefics2": (lambda: LearnedGrid(32, 3, 3, prefix=1, mode="bucket"), patches),
-    "vit at its size": (lambda: LearnedGrid(32, 40, 4), lambda side: Positions.grid(side, 4)),
+    "vit at its size": (lambda: LearnedGrid(32, 40, 4), lambda side: Positions.grid(side, 4, start=(0, 0))),
     "vit_mae": (lambda: Sinusoidal(32, axes=2, reads=(1, 0), layout="sin_cos"), lambda side: Positions.grid(side, 4)),
     "detr": (lambda: Sinusoidal(32, axes=2, base=20.0), lambda side: Positions.pixels(torch.ones(1, side, 4))),
     "layoutlm": (lambda: LearnedAxes(32, (9,) * 4, axes=6, shares=(0, 1, 0, 1, 2, 3)), boxes),

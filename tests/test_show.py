@@ -279,7 +279,7 @@ def test_a_folder_that_cannot_be_written(tmp_path, monkeypatch):
         (["rope", "--base", "inf"], "expected a positive number such as 10000, got inf"),
         (["rope", "--base", "5e-324"], "5e-324 is out of range"),
         (["alibi", "--base", "100"], "alibi: unknown option 'base'"),
-        (["rope", "--d-model", "7"], "rotary_dim: expected an even number"),
+        (["rope", "--d-model", "7"], "d_head: expected an even number"),
         (["sinusoidal", "--what", "decay", "--d-model", "7"], "d: expected an even width, got 7"),
         (["alibi", "--d-model", "64", "--n-heads", "3"], "d_model=64 is not a multiple of n_heads=3"),
         (["sinusoidal", "--lag", "3"], "expected a finite number together with --what shift, got 3"),

@@ -121,7 +121,7 @@ def test_J3_every_width_from_1_has_a_sinusoid():
 
 def test_J3_odd_heads_cannot_turn_and_are_refused_by_name():
     for d in (1, 3, 9):
-        with pytest.raises(ValueError, match="rotary_dim"):
+        with pytest.raises(ValueError, match="d_head: expected an even number"):
             posenc.create("rope", d_head=d)
     near(torch.tensor(frequencies(4)), posenc.frequencies.rotary(4).values)
 

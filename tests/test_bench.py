@@ -687,3 +687,4 @@ def test_a_name_that_is_no_encoding_is_refused_before_anything_is_measured():
     assert (done.returncode, done.stdout) == (2, "")
     assert "unknown encoding 'alibee'" in " ".join(done.stderr.split())
     assert "1/" not in done.stderr
+    assert len(in_process.posenc("bench", "x" * 2000).stderr) < 1000

@@ -43,11 +43,12 @@ def command(
     from posenc.catalogue import lookup
     from posenc.kernels import machine
     from posenc.pictures.costs import conditions, cost_of
+    from posenc.support.checks import shown
 
     language = chosen_language(lang)
     for name in encodings or ():
         if name not in lookup.BY_NAME:
-            raise typer.BadParameter(f"unknown encoding {name!r}{lookup.hint(name)}", param_hint="ENCODINGS")
+            raise typer.BadParameter(f"unknown encoding {shown(name)}{lookup.hint(name)}", param_hint="ENCODINGS")
     entries = [lookup.BY_NAME[name] for name in dict.fromkeys(encodings or USUAL)]
     torch.set_num_threads(1)
     quiet = Console(stderr=True, highlight=False, emoji=False)

@@ -40,7 +40,7 @@ def by_depth(of: TaskResults) -> dict[str, Any] | None:
     farthest: dict[str, dict[str, float | None]] = {}
     last = quarters(task, lengths[-1])
     for word in of.words:
-        of_arm = (items["encoding"] == word) & (items["mode"] == of.mode(word))
+        of_arm = (items["encoding"] == word) & (items["mode"] == of.mode(word)) & (items["change"] == "")
         if of_arm.any():
             arms[word] = {str(n): _shares(items, of_arm & (items["length"] == n), quarters(task, n)) for n in lengths}
             there = of_arm & (items["length"] == lengths[-1])

@@ -93,7 +93,7 @@ def _task(task: Mapping[str, Any]) -> Json:
             {
                 "name": changed["change"] or "none",
                 "title": _change(changed["change"]),
-                **_gained(changed, lengths[-1]),
+                **(_gained(changed, lengths[-1]) if changed["change"] else {}),
                 "cells": [_cell(changed["cells"][length]) for length in lengths],
             }
             for changed in task["after"]

@@ -57,7 +57,7 @@ def quarters(task: Task, length: int) -> np.ndarray:
     """The quarter of the depth, 0 … 3, of every held-out row. Raises ValueError for a task without depth."""
     tokens = task.scored(length, None).tokens
     if isinstance(task, Passkey):
-        before = (tokens == 10 + task.filler + 1).int().argmax(dim=1) - 1  # fillers before the key
+        before = task.depths(task.scored(length, None))
         depths = length + 1
     elif isinstance(task, Recall) and task.queries == 1:
         before = (tokens[:, 1:-1:2] == tokens[:, -1:]).int().argmax(dim=1)  # pairs before the one that is asked for

@@ -11,6 +11,7 @@ from __future__ import annotations
 from itertools import combinations
 from typing import Any
 
+from posenc.lab import tasks
 from posenc.lab.experiment.change import Change, Then
 from posenc.lab.findings import arm_cells, beyond, criteria, statistics
 from posenc.lab.findings.arm_cells import TaskResults
@@ -45,6 +46,7 @@ def task_findings(of: TaskResults) -> dict[str, Any]:
         "baseline": baseline,
         "floor": _floor(of),
         "controls": beyond.controls(of, predictors),
+        "shortcuts": _shortcuts(of),
         "against": "last window" if any(arm["last_window"] for arm in arms) else "trained length",
         "training": of.plan["training"],
         "learning_rates": list(of.plan["learning_rates"]),
@@ -137,6 +139,13 @@ def _floor(of: TaskResults) -> Json | None:
         },
         "grams": {str(k): {str(length): grams[length][k] for length in of.lengths} for k in grams[of.length]},
     }
+
+
+def _shortcuts(of: TaskResults) -> Json | None:
+    """What answers get that need no position, from the trained length on: in order, and in any order."""
+    task = tasks.read(of.plan["task"])
+    found = {str(length): task.shortcuts(length) for length in of.from_trained}
+    return None if None in found.values() else {n: {k: list(v) for k, v in of_n.items()} for n, of_n in found.items()}
 
 
 def _similarity(of: TaskResults) -> Json | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from posenc.lab.findings.titles import title
 from posenc.lab.findings.wording import seeds_to_rank
 from posenc.lab.records.files import named
-from posenc.lab.report import beyond, ceiling, charts, depth, floor, tuning
+from posenc.lab.report import beyond, ceiling, charts, depth, floor, shortcuts, tuning
 from posenc.lab.report.best_change import best_change, how_changed
 from posenc.lab.report.block import grid
 from posenc.lab.report.cells import (
@@ -70,6 +70,7 @@ def markdown(findings: Findings, language: Language) -> str:
         ("beyond", beyond.blocks),
         ("floors", floor.blocks),
         ("ceiling", ceiling.blocks),
+        ("shortcuts", shortcuts.blocks),
         ("depth", depth.blocks),
         ("tuning", tuning.blocks),
     ):

@@ -14,7 +14,7 @@ from importlib.resources import files
 from posenc.lab.findings.criteria import ENOUGH
 from posenc.lab.findings.titles import main_task, title
 from posenc.lab.findings.wording import counted_seeds, seeds_to_rank
-from posenc.lab.report import beyond, ceiling, charts, depth, floor, svg, tuning
+from posenc.lab.report import beyond, ceiling, charts, depth, floor, shortcuts, svg, tuning
 from posenc.lab.report.best_change import best_change, how_changed
 from posenc.lab.report.block import Block
 from posenc.lab.report.cells import (
@@ -63,6 +63,7 @@ PARTS = (
     "floors",
     "ceiling",
     "positions",
+    "shortcuts",
     "depth",
     "properties",
     "tuning",
@@ -86,6 +87,7 @@ def page(findings: Findings) -> str:
         "floors": _blocks(floor.blocks),
         "ceiling": _blocks(ceiling.blocks),
         "positions": _by_position,
+        "shortcuts": _blocks(shortcuts.blocks),
         "depth": _blocks(depth.blocks),
         "properties": properties,
         "tuning": _blocks(tuning.blocks),

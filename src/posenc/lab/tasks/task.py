@@ -20,6 +20,7 @@ from posenc.lab.say import say
 from posenc.support.languages import Words
 
 if TYPE_CHECKING:
+    from posenc.lab.tasks.shortcuts import Share
     from posenc.lab.text.corpus import Corpus
     from posenc.support.shapes import Bool, Float, Int
 
@@ -116,6 +117,10 @@ class Task(BaseModel, ABC):
         best prediction, the same from the trained length before each target, the most frequent, and the best prediction
         from the first tokens, as many as the trained length.
         """
+        return None
+
+    def shortcuts(self, length: int) -> dict[str, Share] | None:
+        """What answers that need no position get on the held-out rows, by name; None for a task without."""
         return None
 
     @abstractmethod

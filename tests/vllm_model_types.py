@@ -14,7 +14,7 @@ import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, TypeGuard
+from typing import Any
 
 TABLE = Path(__file__).with_suffix(".json")
 Place = dict[str, Any]
@@ -42,7 +42,7 @@ def in_file(tree: ast.Module, families: set[str]) -> Iterator[tuple[str, Place]]
             if isinstance(other, ast.Name) and other.id in tables:
                 other = tables[other.id]
             place = {"said": ast.unparse(node), "how": how}
-            names = sorted({one.value for one in ast.walk(said if how == "within" else keys(other)) if is_text(one)})
+            names = sorted({one for part in ast.walk(said if how == "within" else keys(other)) for one in texts(part)})
             if any(fits(family, how, name) for family in families for name in names):
                 yield "compared", place | {"names": [one for one in names if any(fits(f, how, one) for f in families)]}
             elif not names and isinstance(other, (ast.Name, ast.Attribute)) and not says(other):
@@ -59,7 +59,7 @@ def comparisons(node: ast.AST) -> Iterator[tuple[str, ast.expr, ast.expr]]:
         elif isinstance(op, (ast.In, ast.NotIn)):
             if says(left):
                 yield "equal", left, right
-            elif says(right) and is_text(left):  # "moe" in config.model_type
+            elif says(right) and texts(left):  # "moe" in config.model_type
                 yield "within", left, right
     elif isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Load) and says(node.slice):
         yield "equal", node.slice, node.value
@@ -88,11 +88,11 @@ def is_table(node: ast.expr | None) -> bool:
 
 def says(node: ast.expr) -> bool:
     """Whether it is a model type; 'model_type' alone is the name of a key."""
-    return not is_text(node) and "model_type" in ast.unparse(node)
+    return not texts(node) and "model_type" in ast.unparse(node)
 
 
-def is_text(node: ast.AST) -> TypeGuard[ast.Constant]:
-    return isinstance(node, ast.Constant) and isinstance(node.value, str)
+def texts(node: ast.AST) -> list[str]:
+    return [node.value] if isinstance(node, ast.Constant) and isinstance(node.value, str) else []
 
 
 def fits(model_type: str, how: str, name: str) -> bool:

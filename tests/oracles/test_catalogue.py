@@ -204,8 +204,8 @@ def test_an_entry_in_python_is_refused_with_the_lines_that_replace_it(tmp_path, 
     (tmp_path / "encodings").mkdir()
     (tmp_path / "encodings" / "mine.py").write_text(
         'import torch\n\nENTRY = Entry(\n    name="mine",\n    class_name="Mine",\n    title="Mine",\n    kind="biased",\n'
-        '    published="2024-01",\n    formula="q·k",\n    used_by=("research", "BERT"),\n    axes=2,\n    both_ways=True,\n'
-        '    small={"n": 3},\n)\n',
+        '    published="2024-01",\n    formula="q·k",\n    used_by=("research", "BERT"),\n    axes=2,\n'
+        '    both_ways=True,\n    small={"n": 3},\n)\n',
         encoding="utf-8",
     )
     if page:

@@ -18,7 +18,6 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from posenc.catalogue.entry import Entry
 from posenc.encoding import Side
 from posenc.encodings.bases.content_dependent import ReadsEarlierTokens, running_sum
 from posenc.frequencies.layouts import Planes
@@ -96,17 +95,3 @@ class CARoPE(ReadsEarlierTokens):
         part.weight.copy_(self.weight[rows])
         part.offset.copy_(self.offset[rows])
         return part
-
-
-ENTRY = Entry(
-    name="carope",
-    class_name="CARoPE",
-    title="CARoPE",
-    kind="contextual",
-    published="2025-07",
-    needs=("parameters", "hidden_states", "causal"),
-    per_layer=True,
-    formula="R(Σ f(x)^n)q · R(Σ f(x)^n)k, f = 1 / (softplus(w·x) + 1)",
-    also_called=("context_aware_rope", "context_aware_rotary_position_embedding"),
-    used_by=("research: language models by its authors",),
-)

@@ -17,7 +17,6 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from posenc.catalogue.entry import Entry
 from posenc.encoding import AbsoluteEncoding
 from posenc.frequencies import layouts
 from posenc.frequencies.layouts import Layout
@@ -76,22 +75,3 @@ class ComplexOrder(AbsoluteEncoding):
         position, word = at.coords.unbind(-1)
         check_between(word, 0, self.n_words - 1, "ComplexOrder: word")
         return position[..., None].double() * F.embedding(word, self.frequency).double()
-
-
-ENTRY = Entry(
-    name="complex_order",
-    class_name="ComplexOrder",
-    title="Complex-order",
-    kind="added",
-    published="2019-12",
-    needs=("parameters",),
-    formula="x_c·e^(iω_c·p), x complex, ω learned",
-    also_called=(
-        "complex_embedding",
-        "complex_order_embedding",
-        "complex_valued_embedding",
-        "complex_word_order",
-        "复数嵌入",
-    ),
-    used_by=("research: classification and translation by its authors",),
-)

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor, nn
 
-from posenc.catalogue.entry import Entry
 from posenc.encoding import PositionalEncoding
 from posenc.positions import Positions
 from posenc.support import checks
@@ -69,19 +68,3 @@ class Conditional(PositionalEncoding):
                     neighbour = (together & (down == v) & (right == h)).to(dtype)  # [b, i, j]
                     added = added + weight[:, v + reach, h + reach] * (neighbour @ hidden)
             return (hidden + added.masked_fill(~patch[..., None], 0)).to(x.dtype)
-
-
-ENTRY = Entry(
-    name="conditional",
-    class_name="Conditional",
-    title="Conditional (CPE)",
-    kind="added",
-    published="2021-02",
-    needs=("parameters",),
-    axes=2,
-    positions="posenc.Positions.grid(height, width)",
-    both_ways=True,
-    formula="x + conv(x)",
-    also_called=("cpe", "peg", "conditional_positional_encoding", "CPVT"),
-    used_by=("CPVT", "DaViT", "Florence-2", "Twins"),
-)

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor, nn
 
-from posenc.catalogue.entry import Entry
 from posenc.encoding import PositionalEncoding
 from posenc.encodings.bases.content_dependent import stable_argsort
 from posenc.kernels import cope_counts
@@ -107,17 +106,3 @@ class CoPE(PositionalEncoding):
         sorted_gates = gates.gather(-1, by_order)
         counts = sorted_gates.flip(-1).cumsum(dim=-1).flip(-1)
         return torch.empty_like(counts).scatter(-1, by_order, counts)
-
-
-ENTRY = Entry(
-    name="cope",
-    class_name="CoPE",
-    title="CoPE",
-    kind="contextual",
-    published="2024-05",
-    needs=("parameters", "causal"),
-    per_layer=True,  # in each attention of its listing
-    formula="q·k + q·e[Σ σ(q·k)]",
-    also_called=("contextual", "contextual_position_encoding", "ContextualPositionEncoding", "上下文位置编码"),
-    used_by=("research: language modelling and counting by its authors",),
-)

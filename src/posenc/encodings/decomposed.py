@@ -13,7 +13,6 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from posenc.catalogue.entry import Entry
 from posenc.encoding import BiasFn
 from posenc.encodings.bases.window_bias import InWindow, check_window
 from posenc.positions import Positions
@@ -77,21 +76,3 @@ def decomposed(d_head: int, *, height: int = 14, width: int = 14) -> DecomposedB
     Raises ValueError for sizes that are not positive.
     """
     return DecomposedBias(d_head, (height, width))
-
-
-ENTRY = Entry(
-    name="decomposed",
-    class_name="DecomposedBias",
-    builder="decomposed",
-    title="Decomposed",
-    kind="relative",
-    published="2021-12",
-    needs=("parameters",),
-    axes=2,
-    positions="posenc.Positions.grid(height, width)",
-    both_ways=True,
-    per_layer=True,
-    formula="q·k + q·R[Δy] + q·C[Δx]",
-    also_called=("decomposed_relative_position", "add_decomposed_rel_pos", "mvit", "vitdet"),
-    used_by=("MViTv2", "ViTDet", "Segment Anything", "SAM"),
-)

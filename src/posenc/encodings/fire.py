@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor, nn
 
-from posenc.catalogue.entry import Entry
 from posenc.encoding import BiasFn, DistanceBias, PositionalEncoding
 from posenc.kernels.eager import exporting, plain_on_cpu, wants_gradient
 from posenc.positions import Positions, own_rows
@@ -137,20 +136,3 @@ class WithinThreshold(DistanceBias):
 
     def heads(self, start: int, stop: int) -> WithinThreshold:
         return WithinThreshold(self.whole.heads(start, stop))
-
-
-ENTRY = Entry(
-    name="fire",
-    class_name="FIRE",
-    title="FIRE",
-    kind="biased",
-    published="2023-10",
-    needs=("parameters",),
-    formula="q·k + f(ψ(i-j) / ψ(max(i, L)))",
-    also_called=(
-        "functional_interpolation",
-        "functional_interpolation_for_relative_positions",
-        "progressive_interpolation",
-    ),
-    used_by=("research: long context by its authors",),
-)

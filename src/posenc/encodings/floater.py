@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor, nn
 
-from posenc.catalogue.entry import Entry
 from posenc.encoding import PositionalEncoding
 from posenc.encodings.bases.dormand_prince import Solution
 from posenc.encodings.bases.kept_solution import KeptSolution
@@ -151,16 +150,3 @@ class FLOATER(PositionalEncoding):
         view.__dict__.update(self.__dict__)
         view.layer = n
         return view
-
-
-ENTRY = Entry(
-    name="floater",
-    class_name="FLOATER",
-    title="FLOATER",
-    kind="added",
-    published="2020-03",
-    needs=("parameters",),
-    formula="x + p(0) + ∫h(τ, p)dτ",
-    also_called=("flow", "ode", "neural_ode", "continuous", "递归位置编码", "动态系统位置编码"),
-    used_by=("research: WMT translation and RoBERTa fine-tuning by its authors",),
-)

@@ -14,7 +14,6 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from posenc.catalogue.entry import Entry
 from posenc.encoding import AbsoluteEncoding
 from posenc.positions import Positions
 from posenc.support import checks
@@ -62,17 +61,3 @@ class Hierarchical(AbsoluteEncoding):
             basis = (table - self.alpha * table[:1]) / (1 - self.alpha)
             coarse, fine = F.embedding(at.coords // self.rows, basis), F.embedding(at.coords % self.rows, basis)
             return (x.to(dtype) + self.alpha * coarse + (1 - self.alpha) * fine).to(x.dtype)
-
-
-ENTRY = Entry(
-    name="hierarchical",
-    class_name="Hierarchical",
-    title="Hierarchical table",
-    kind="added",
-    published="2020-12",
-    needs=("parameters",),
-    small={"rows": 8},
-    formula="x + α·u[p div n] + (1-α)·u[p mod n]",
-    also_called=("hierarchical_position", "hierarchical_decomposition", "层次分解"),
-    used_by=("BERT beyond 512 tokens, in bert4keras",),
-)

@@ -16,7 +16,6 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from posenc.catalogue.entry import Entry
 from posenc.encoding import BiasFn
 from posenc.encodings.bases.content_dependent import ReadsEarlierTokens
 from posenc.positions import Positions
@@ -96,21 +95,3 @@ class PaPE(ReadsEarlierTokens):
         part.directions.copy_(self.directions[start:stop])
         part.weight.copy_(self.weight[:, start:stop])
         return part
-
-
-ENTRY = Entry(
-    name="pape",
-    class_name="PaPE",
-    title="PaPE",
-    kind="contextual",
-    published="2026-02",
-    needs=("parameters", "hidden_states"),
-    axes=2,
-    positions="posenc.Positions.grid(height, width).shift(1)",
-    both_ways=True,
-    per_layer=True,
-    small={"parabolas": 4},
-    formula="q·k + Σ b·Δ - a·Δ²,  a = softplus(A x), b = B x",
-    also_called=("parabolic_position_encoding", "parabolic", "ParabolicPositionEncoder"),
-    used_by=("research: images, video and events by its authors",),
-)

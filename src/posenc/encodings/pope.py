@@ -21,7 +21,6 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from posenc.catalogue.entry import Entry
 from posenc.encoding import PositionalEncoding, Side
 from posenc.frequencies.layouts import Planes
 from posenc.kernels.eager import constant
@@ -93,24 +92,3 @@ class PoPE(PositionalEncoding):
         part = PoPE(**{**self.configuration, "n_heads": stop - start}).to(self.phase)
         part.phase.copy_(self.phase[start:stop])
         return part
-
-
-ENTRY = Entry(
-    name="pope",
-    class_name="PoPE",
-    title="PoPE",
-    kind="rotated",
-    published="2025-09",
-    needs=("parameters",),
-    per_layer=True,
-    formula="Σ softplus(q)·softplus(k)·cos((p'-p)ω + δ)",
-    also_called=(
-        "polar",
-        "polar_embedding",
-        "PolarEmbedding",
-        "polar_coordinate_position_embedding",
-        "polar_pos_emb",
-        "极坐标",
-    ),
-    used_by=("x-transformers", "research by its authors"),
-)

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from posenc.catalogue.entry import Entry
 from posenc.encoding import PositionalEncoding, Side
 from posenc.encodings.bases.camera_matrices import AXES, both_ways, transformed
 from posenc.kernels.eager import constant
@@ -75,24 +74,3 @@ class PRoPE(PositionalEncoding):
             for axis, part in enumerate(wide[..., 2 * quarter :].split(quarter, dim=-1)):
                 parts.append(rotate(part.contiguous(), cos[..., axis, :], sin[..., axis, :], "half"))
             return into(torch.cat(parts, dim=-1).to(x.dtype), out)
-
-
-ENTRY = Entry(
-    name="prope",
-    class_name="PRoPE",
-    title="PRoPE",
-    kind="rotated",
-    published="2025-07",
-    axes=14,
-    positions="""\
-posenc.positions_by(
-    "cameras",
-    poses=torch.eye(4) + torch.arange(length // 4).view(1, -1, 1, 1) / length * torch.diag(torch.ones(1), 3),
-    height=2,
-    width=2,
-)""",
-    both_ways=True,
-    formula="q·(P_i P_j⁻¹)k and R(y, x), values too",
-    also_called=("projective_rope", "camera_rope", "PropeDotProductAttention", "cameras_as_relative_positional_encoding"),
-    used_by=("research: views of scenes by its authors",),
-)

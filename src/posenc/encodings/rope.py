@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import torch
 from torch import Tensor
 
-from posenc.catalogue.entry import Entry
 from posenc.encoding import PositionalEncoding, Side
 from posenc.frequencies import ByLength, Frequencies, layouts, rotary
 from posenc.frequencies.layouts import Layout, Planes
@@ -255,28 +254,3 @@ def rotation_matrix(
     encoding = RoPE(d_head, base=base, layout=layout)
     at = Positions.at(torch.full((1, d_head), position, dtype=torch.float64))
     return encoding.rotate(torch.eye(d_head, dtype=torch.float64)[None, None], at, "query")[0, 0].T
-
-
-ENTRY = Entry(
-    name="rope",
-    class_name="RoPE",
-    title="RoPE",
-    kind="rotated",
-    published="2021-04",
-    formula="R(p)q · R(p')k",
-    also_called=(
-        "rotary",
-        "RotaryPositionalEmbedding",
-        "RotaryEmbedding",
-        "rotary_embedding",
-        "rotary_position_embedding",
-        "roformer",
-        "apply_rotary_pos_emb",
-        "apply_rotary_emb",
-        "freqs_cis",
-        "rotate_half",
-        "旋转位置编码",
-        "旋转式位置编码",
-    ),
-    used_by=("LLaMA", "Qwen", "Qwen2", "Mistral", "Llama 2", "Mixtral", "Gemma", "OLMo"),
-)

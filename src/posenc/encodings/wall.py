@@ -20,7 +20,6 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from posenc.catalogue.entry import Entry
 from posenc.encoding import BiasFn
 from posenc.encodings.bases.content_dependent import ForgetGates, by_document_and_order, carried, cut, entries, filled_up
 from posenc.positions import Positions
@@ -140,17 +139,3 @@ def _within(
     across = after @ (k[..., 0, :, :] * factor(between - sums[..., 0, :, :], k.dtype)).transpose(-1, -2)
     first = torch.cat([halves[..., 0, :, :], torch.full_like(across, -torch.inf)], dim=-1)
     return torch.cat([first, torch.cat([across, halves[..., 1, :, :]], dim=-1)], dim=-2)
-
-
-ENTRY = Entry(
-    name="wall",
-    class_name="Wall",
-    title="Wall",
-    kind="contextual",
-    published="2026-06",
-    needs=("parameters", "hidden_states", "causal"),
-    per_layer=True,
-    formula="Σ q·k·exp(Σ ln σ(w·xₜ + b)) by channel",
-    also_called=("wall_attention", "WallAttention", "channel_wise_forgetting", "per_channel_decay"),
-    used_by=("flash-linear-attention",),
-)

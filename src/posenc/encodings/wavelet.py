@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from posenc.catalogue.entry import Entry
 from posenc.encoding import BiasFn, PositionalEncoding
 from posenc.kernels.eager import constant
 from posenc.positions import Positions
@@ -91,15 +90,3 @@ class Wavelet(PositionalEncoding):
         )
         assert isinstance(added, Tensor)
         return lambda b, h, i, j: added[b, h, i, j]
-
-
-ENTRY = Entry(
-    name="wavelet",
-    class_name="Wavelet",
-    title="Wavelet",
-    kind="relative",
-    published="2025-02",
-    formula="q·(k + p[i-j]), p Ricker wavelets",
-    also_called=("wavelets", "ricker", "ricker_wavelet", "wavelet_based_positional_representation", "小波"),
-    used_by=("research: language models by its authors",),
-)

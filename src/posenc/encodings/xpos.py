@@ -18,7 +18,6 @@ import torch
 from torch import Tensor
 
 from posenc import frequencies
-from posenc.catalogue.entry import Entry
 from posenc.encoding import PositionalEncoding, Side
 from posenc.frequencies import layouts
 from posenc.frequencies.layouts import Layout, Planes
@@ -122,16 +121,3 @@ class XPos(PositionalEncoding):
         if q.dtype != cos.dtype:
             self._check_limit(at_q, q.dtype)
         return rotate_both(q, k, cos, sin, self.layout, of_keys=(cos_k, sin_k))
-
-
-ENTRY = Entry(
-    name="xpos",
-    class_name="XPos",
-    title="XPos",
-    kind="rotated",
-    published="2022-12",
-    needs=("causal",),
-    formula="R(p)q ζ^(p/s) · R(p')k ζ^(-p'/s)",
-    also_called=("x_pos", "XPOS", "extrapolatable", "lex", "length_extrapolatable"),
-    used_by=("LeX Transformer", "RetNet"),
-)

@@ -19,7 +19,6 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from posenc.catalogue.entry import Entry
 from posenc.encodings.rope import RoPE
 from posenc.frequencies import Frequencies
 from posenc.frequencies.layouts import Layout
@@ -157,16 +156,3 @@ class CLEX(RoPE):
             fourth = slope(at + 3, u + step * (first - second + third))
             u = u + step / 8 * (first + 3 * (second + third) + fourth)
         return u + known[-1]
-
-
-ENTRY = Entry(
-    name="clex",
-    class_name="CLEX",
-    title="CLEX",
-    kind="scaled",
-    published="2023-10",
-    needs=("parameters",),
-    formula="ln ω(t) = ln ν(t) + u(t), du/dt = a((u + 2 ln ν) U) D",
-    also_called=("continuous_length_extrapolation", "CLEXScalingRotaryEmbedding", "neural_ode_rope"),
-    used_by=("CLEX-LLaMA-2-7B", "CLEX-Phi-2", "CLEX-Mixtral-8x7B"),
-)

@@ -58,6 +58,6 @@ def pytest_terminal_summary(terminalreporter):
 
 
 def pytest_unconfigure():
-    """As the process ends, triton's bindings print hundreds of lines about leaked functions, after the summary: to nowhere."""
+    """As the process ends, triton's bindings print hundreds of lines about leaked functions after the summary."""
     sys.stderr.flush()
     os.dup2(os.open(os.devnull, os.O_WRONLY), 2)

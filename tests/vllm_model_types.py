@@ -34,7 +34,9 @@ def places(folder: Path, families: set[str]) -> dict[str, list[Place]]:
 
 
 def in_file(tree: ast.Module, families: set[str]) -> Iterator[tuple[str, Place]]:
-    tables = {target: node.value for node in ast.walk(tree) for target in targets(node) if is_table(node.value)}
+    tables: dict[str, Any] = {
+        name: value for node in ast.walk(tree) for name in targets(node) if is_table(value := getattr(node, "value", None))
+    }
     for node in ast.walk(tree):
         for how, said, other in comparisons(node):
             if isinstance(other, ast.Call) and other.args:  # sorted(TABLE), get_args(Type)

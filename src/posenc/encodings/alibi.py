@@ -17,7 +17,7 @@ from torch import Tensor
 from posenc.encoding import DistanceBias
 from posenc.kernels.eager import constant
 from posenc.support.checked import checked
-from posenc.support.seams import check_distances
+from posenc.support.tensors import check_distances
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Float, Num

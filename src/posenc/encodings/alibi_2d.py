@@ -19,7 +19,7 @@ from posenc.encodings.alibi import alibi_slopes
 from posenc.kernels.eager import constant
 from posenc.positions import Positions, own_rows
 from posenc.support.checked import checked
-from posenc.support.seams import check_coords
+from posenc.support.tensors import check_coords
 
 
 class ALiBi2D(PositionalEncoding):

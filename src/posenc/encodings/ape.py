@@ -21,9 +21,16 @@ from posenc.encodings.bases.block_rotation import skew_exponential
 from posenc.positions import Positions
 from posenc.support import checks
 from posenc.support.checked import checked
-from posenc.support.precision import exact_dtype, full_precision, working_dtype
-from posenc.support.seams import check_between, check_coords, into, rotates
-from posenc.support.tensor_checks import on_device_of
+from posenc.support.tensors import (
+    check_between,
+    check_coords,
+    exact_dtype,
+    full_precision,
+    into,
+    on_device_of,
+    rotates,
+    working_dtype,
+)
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Float

@@ -16,8 +16,7 @@ from torch import Tensor, nn
 
 from posenc.encoding import DistanceBias
 from posenc.support.checked import checked
-from posenc.support.seams import check_distances
-from posenc.support.tensor_checks import on_device_of
+from posenc.support.tensors import check_distances, on_device_of
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Float, Num

@@ -21,8 +21,7 @@ from posenc.kernels.eager import wants_gradient
 from posenc.structure import Structure
 from posenc.support import checks
 from posenc.support.checked import checked
-from posenc.support.seams import check_distances
-from posenc.support.tensor_checks import on_device_of
+from posenc.support.tensors import check_distances, on_device_of
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Float, Num

@@ -18,7 +18,7 @@ from posenc.encoding import BiasFn
 from posenc.encodings.bases.content_dependent import ForgetGates
 from posenc.positions import Positions
 from posenc.support.checked import checked
-from posenc.support.seams import check_width
+from posenc.support.tensors import check_width
 
 
 class BidirectionalFoX(ForgetGates):

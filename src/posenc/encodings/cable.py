@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 import torch.nn.functional as F
 from torch import Tensor
 
+from posenc.encoding import usual_scale
 from posenc.encodings.fox import FoX
-from posenc.structure import usual_scale
 from posenc.support import checks
 from posenc.support.checked import checked
 

@@ -26,8 +26,7 @@ from posenc.positions import Positions
 from posenc.structure import Rotation
 from posenc.support import checks
 from posenc.support.checked import checked
-from posenc.support.precision import exact_dtype, full_precision, working_dtype
-from posenc.support.seams import check_width, for_heads, into, turns
+from posenc.support.tensors import check_width, exact_dtype, for_heads, full_precision, into, turns, working_dtype
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Float

@@ -22,8 +22,7 @@ from posenc.kernels.eager import exporting
 from posenc.positions import Positions
 from posenc.structure import Rotation
 from posenc.support.checked import checked
-from posenc.support.precision import full_precision, working_dtype
-from posenc.support.seams import check_tokens, check_width, into
+from posenc.support.tensors import check_tokens, check_width, full_precision, into, working_dtype
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Float

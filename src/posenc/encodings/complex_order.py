@@ -23,9 +23,15 @@ from posenc.frequencies.layouts import Layout
 from posenc.positions import Positions
 from posenc.support import checks
 from posenc.support.checked import checked
-from posenc.support.precision import exact_dtype, full_precision, working_dtype
-from posenc.support.seams import check_between, check_coords, check_embeddings
-from posenc.support.tensor_checks import on_device_of
+from posenc.support.tensors import (
+    check_between,
+    check_coords,
+    check_embeddings,
+    exact_dtype,
+    full_precision,
+    on_device_of,
+    working_dtype,
+)
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Float

@@ -21,8 +21,7 @@ from posenc.positions import Positions
 from posenc.structure import Scores
 from posenc.support import checks
 from posenc.support.checked import checked
-from posenc.support.seams import check_width
-from posenc.support.tensor_checks import readable
+from posenc.support.tensors import check_width, readable
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Bool, Float
@@ -61,7 +60,7 @@ class CoPE(PositionalEncoding):
         def formula(logits: Tensor, products: Tensor, seen: Tensor) -> Tensor:
             return self._added(logits, products, at_k, seen)
 
-        if at_k.consecutive_in is not None and cope_counts.served(logits, products, seen):  # stored in order
+        if at_k.consecutive_in is not None and cope_counts.can_serve(logits, products, seen):  # stored in order
             return cope_counts.added(logits, products, seen, formula)
         return formula(logits, products, seen)
 

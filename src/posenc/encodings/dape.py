@@ -26,8 +26,7 @@ from posenc.structure import Scores
 from posenc.support import checks
 from posenc.support.checked import checked
 from posenc.support.identity import label
-from posenc.support.precision import full_precision
-from posenc.support.seams import check_width
+from posenc.support.tensors import check_width, full_precision
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Bool, Float

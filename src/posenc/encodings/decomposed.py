@@ -18,8 +18,7 @@ from posenc.encodings.bases.window_bias import InWindow, check_window
 from posenc.positions import Positions
 from posenc.support import checks
 from posenc.support.checked import checked
-from posenc.support.precision import full_precision
-from posenc.support.seams import check_width
+from posenc.support.tensors import check_width, full_precision
 
 
 class DecomposedBias(InWindow):

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from posenc.encodings.bases.bias_table import BiasTable
 from posenc.support import checks
 from posenc.support.checked import checked
-from posenc.support.tensor_checks import INTEGERS
+from posenc.support.tensors import INTEGERS
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Int

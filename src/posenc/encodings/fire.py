@@ -21,8 +21,7 @@ from posenc.kernels.eager import exporting, plain_on_cpu, wants_gradient
 from posenc.positions import Positions, own_rows
 from posenc.support import checks
 from posenc.support.checked import checked
-from posenc.support.precision import exact_dtype, full_precision
-from posenc.support.seams import check_coords, check_distances, one_per_head
+from posenc.support.tensors import check_coords, check_distances, exact_dtype, full_precision, one_per_head
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Float, Num

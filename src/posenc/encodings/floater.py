@@ -25,9 +25,7 @@ from posenc.positions import Positions
 from posenc.support import checks
 from posenc.support.checked import checked
 from posenc.support.checks import shown
-from posenc.support.precision import exact_dtype, full_precision
-from posenc.support.seams import check_coords, check_embeddings, tables_at
-from posenc.support.tensor_checks import readable
+from posenc.support.tensors import check_coords, check_embeddings, exact_dtype, full_precision, readable, tables_at
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Float, Num

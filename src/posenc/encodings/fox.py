@@ -16,7 +16,7 @@ from posenc.encoding import BiasFn
 from posenc.encodings.bases.content_dependent import ForgetGates
 from posenc.positions import Positions
 from posenc.support.checked import checked
-from posenc.support.seams import one_per_head
+from posenc.support.tensors import one_per_head
 
 
 class FoX(ForgetGates):

@@ -23,8 +23,7 @@ from posenc.kernels.eager import constant
 from posenc.positions import Positions
 from posenc.support import checks
 from posenc.support.checked import checked
-from posenc.support.precision import exact_dtype
-from posenc.support.seams import check_coords, check_width
+from posenc.support.tensors import check_coords, check_width, exact_dtype
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Float

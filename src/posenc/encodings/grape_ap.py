@@ -28,7 +28,7 @@ from posenc.kernels.rotation import rotate
 from posenc.positions import Positions
 from posenc.support import checks
 from posenc.support.checked import checked
-from posenc.support.seams import check_coords, check_width
+from posenc.support.tensors import check_coords, check_width
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Float

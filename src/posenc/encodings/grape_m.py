@@ -21,9 +21,7 @@ from posenc.frequencies.layouts import Layout
 from posenc.positions import Positions
 from posenc.support import checks
 from posenc.support.checked import checked
-from posenc.support.precision import exact_dtype, full_precision
-from posenc.support.seams import check_coords
-from posenc.support.tensor_checks import floating, on_device_of
+from posenc.support.tensors import check_coords, exact_dtype, floating, full_precision, on_device_of
 
 
 class GrapeM(RotationByKeyHead):

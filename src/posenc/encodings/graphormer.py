@@ -21,7 +21,7 @@ from posenc.encodings.positions.lappe import edges
 from posenc.positions import Positions
 from posenc.support import checks
 from posenc.support.checked import checked
-from posenc.support.seams import check_coords
+from posenc.support.tensors import check_coords
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Int, Num

@@ -20,13 +20,13 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from posenc.encoding import BiasFn, PositionalEncoding
+from posenc.encoding import BiasFn, PositionalEncoding, usual_scale
 from posenc.kernels.eager import constant
 from posenc.positions import Positions
-from posenc.structure import Scores, usual_scale
+from posenc.structure import Scores
 from posenc.support import checks
 from posenc.support.checked import checked
-from posenc.support.seams import check_accepted, check_coords
+from posenc.support.tensors import check_accepted, check_coords
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Int

@@ -24,14 +24,13 @@ from typing import TYPE_CHECKING, Literal, get_args
 import torch
 from torch import Tensor, nn
 
-from posenc.encoding import BiasFn, PositionalEncoding
+from posenc.encoding import BiasFn, PositionalEncoding, scale_of
 from posenc.kernels.eager import constant
 from posenc.positions import Positions
-from posenc.structure import Scores, scale_of
+from posenc.structure import Scores
 from posenc.support import checks
 from posenc.support.checked import checked
-from posenc.support.precision import full_precision
-from posenc.support.seams import check_added, check_coords, check_width
+from posenc.support.tensors import check_added, check_coords, check_width, full_precision
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Float, Int

@@ -22,9 +22,7 @@ from torch import Tensor, nn
 from posenc.encoding import DistanceBias
 from posenc.support import checks
 from posenc.support.checked import checked
-from posenc.support.precision import exact_dtype
-from posenc.support.seams import check_distances
-from posenc.support.tensor_checks import on_device_of
+from posenc.support.tensors import check_distances, exact_dtype, on_device_of
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Float, Num

@@ -19,8 +19,7 @@ from posenc.positions import Positions
 from posenc.structure import added_to_output
 from posenc.support import checks
 from posenc.support.checked import checked
-from posenc.support.precision import full_precision, working_dtype
-from posenc.support.seams import check_accepted, check_coords, check_width
+from posenc.support.tensors import check_accepted, check_coords, check_width, full_precision, working_dtype
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Bool, Float, Int

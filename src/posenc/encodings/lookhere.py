@@ -22,7 +22,7 @@ from posenc.kernels.eager import constant
 from posenc.positions import Positions, own_rows
 from posenc.support import checks
 from posenc.support.checked import checked
-from posenc.support.seams import check_coords
+from posenc.support.tensors import check_coords
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Bool

@@ -22,8 +22,7 @@ from posenc.kernels.eager import constant
 from posenc.positions import Positions
 from posenc.support import checks
 from posenc.support.checked import checked
-from posenc.support.seams import check_coords
-from posenc.support.tensor_checks import floating
+from posenc.support.tensors import check_coords, floating
 
 
 class MHRoPE(RotationByKeyHead):

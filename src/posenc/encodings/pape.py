@@ -16,13 +16,12 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from posenc.encoding import BiasFn
+from posenc.encoding import BiasFn, scale_of
 from posenc.encodings.bases.content_dependent import ReadsEarlierTokens
 from posenc.positions import Positions
-from posenc.structure import scale_of
 from posenc.support import checks
 from posenc.support.checked import checked
-from posenc.support.seams import check_coords, one_per_head
+from posenc.support.tensors import check_coords, one_per_head
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Float

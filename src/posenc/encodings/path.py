@@ -21,7 +21,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from posenc.encoding import BiasFn
+from posenc.encoding import BiasFn, scale_of
 from posenc.encodings.bases.content_dependent import (
     ReadsEarlierTokens,
     along_the_path,
@@ -34,11 +34,10 @@ from posenc.encodings.bases.content_dependent import (
 )
 from posenc.kernels.eager import exporting
 from posenc.positions import Positions
-from posenc.structure import Blocks, scale_of
+from posenc.structure import Blocks
 from posenc.support import checks
 from posenc.support.checked import checked
-from posenc.support.precision import full_precision
-from posenc.support.seams import check_width, for_heads
+from posenc.support.tensors import check_width, for_heads, full_precision
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Float, Int

@@ -21,15 +21,22 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from posenc.encoding import PositionalEncoding, Side
+from posenc.encoding import PositionalEncoding, Side, usual_scale
 from posenc.frequencies.layouts import Planes
 from posenc.kernels.eager import constant
 from posenc.positions import Positions
-from posenc.structure import Rotation, usual_scale
+from posenc.structure import Rotation
 from posenc.support.checked import checked
-from posenc.support.precision import full_precision, working_dtype
-from posenc.support.seams import check_coords, check_width, into, rotates, tables_at
-from posenc.support.tensor_checks import floating
+from posenc.support.tensors import (
+    check_coords,
+    check_width,
+    floating,
+    full_precision,
+    into,
+    rotates,
+    tables_at,
+    working_dtype,
+)
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Float

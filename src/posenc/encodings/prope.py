@@ -23,8 +23,16 @@ from posenc.kernels.rotation import rotate
 from posenc.positions import Positions
 from posenc.support import checks
 from posenc.support.checked import checked
-from posenc.support.precision import full_precision, working_dtype
-from posenc.support.seams import SIDES, check_coords, check_tokens, check_width, into, tables_at
+from posenc.support.tensors import (
+    SIDES,
+    check_coords,
+    check_tokens,
+    check_width,
+    full_precision,
+    into,
+    tables_at,
+    working_dtype,
+)
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Float

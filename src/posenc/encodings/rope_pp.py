@@ -25,7 +25,7 @@ from posenc.kernels.rotation import rotate
 from posenc.positions import Positions
 from posenc.structure import Rotation
 from posenc.support.checked import checked
-from posenc.support.seams import check_tokens, check_width, into, tables_at
+from posenc.support.tensors import check_tokens, check_width, into, tables_at
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Float

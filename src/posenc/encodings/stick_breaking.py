@@ -21,7 +21,7 @@ from posenc.encodings.bases.content_dependent import by_document_and_order
 from posenc.structure import Scores
 from posenc.support import checks
 from posenc.support.checked import checked
-from posenc.support.precision import full_precision
+from posenc.support.tensors import full_precision
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Float

@@ -17,12 +17,12 @@ from typing import TYPE_CHECKING, NamedTuple
 import torch
 from torch import Tensor, nn
 
+from posenc.encoding import usual_scale
 from posenc.encodings.bases.bias_table import BiasTable
 from posenc.kernels.eager import constant
-from posenc.structure import usual_scale
 from posenc.support import checks
 from posenc.support.checked import checked
-from posenc.support.tensor_checks import INTEGERS
+from posenc.support.tensors import INTEGERS
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Int, Num

@@ -15,14 +15,12 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor, nn
 
-from posenc.encoding import BiasFn, PositionalEncoding
+from posenc.encoding import BiasFn, PositionalEncoding, usual_scale
 from posenc.encodings.t5 import Buckets
 from posenc.positions import Positions
-from posenc.structure import usual_scale
 from posenc.support import checks
 from posenc.support.checked import checked
-from posenc.support.seams import check_coords
-from posenc.support.tensor_checks import INTEGERS
+from posenc.support.tensors import INTEGERS, check_coords
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Num

@@ -23,7 +23,7 @@ from posenc.positions import Positions
 from posenc.structure import Rotation
 from posenc.support import checks
 from posenc.support.checked import checked
-from posenc.support.seams import check_coords, for_heads, into, rotates, tables_at
+from posenc.support.tensors import check_coords, for_heads, into, rotates, tables_at
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Float

@@ -16,14 +16,13 @@ import torch
 from torch import Tensor, nn
 
 from posenc import frequencies
-from posenc.encoding import BiasFn, PositionalEncoding
+from posenc.encoding import BiasFn, PositionalEncoding, scale_of
 from posenc.kernels.eager import plain_on_cpu, wants_gradient
 from posenc.kernels.sin_cos import sin_cos_of_runs, sin_cos_table
 from posenc.positions import Positions
-from posenc.structure import Relative, Vectors, scale_of
+from posenc.structure import Relative, Vectors
 from posenc.support.checked import checked
-from posenc.support.precision import full_precision
-from posenc.support.seams import check_coords, check_width, tables_at
+from posenc.support.tensors import check_coords, check_width, full_precision, tables_at
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Float

@@ -18,9 +18,7 @@ from posenc.encoding import AbsoluteEncoding
 from posenc.positions import Positions
 from posenc.support import checks
 from posenc.support.checked import checked
-from posenc.support.precision import full_precision
-from posenc.support.seams import check_between, check_coords
-from posenc.support.tensor_checks import floating, on_device_of
+from posenc.support.tensors import check_between, check_coords, floating, full_precision, on_device_of
 
 
 class TreePE(AbsoluteEncoding):

@@ -17,14 +17,12 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from posenc.encoding import BiasFn, PositionalEncoding
+from posenc.encoding import BiasFn, PositionalEncoding, scale_of, usual_scale
 from posenc.encodings.t5 import T5
 from posenc.positions import Positions
-from posenc.structure import scale_of, usual_scale
 from posenc.support import checks
 from posenc.support.checked import checked
-from posenc.support.precision import full_precision
-from posenc.support.seams import check_coords, check_range, check_width
+from posenc.support.tensors import check_coords, check_range, check_width, full_precision
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Float

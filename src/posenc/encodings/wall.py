@@ -20,13 +20,12 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from posenc.encoding import BiasFn
+from posenc.encoding import BiasFn, scale_of
 from posenc.encodings.bases.content_dependent import ForgetGates, by_document_and_order, carried, cut, entries, filled_up
 from posenc.positions import Positions
-from posenc.structure import Blocks, scale_of
+from posenc.structure import Blocks
 from posenc.support.checked import checked
-from posenc.support.precision import exact_dtype, full_precision
-from posenc.support.seams import check_width
+from posenc.support.tensors import check_width, exact_dtype, full_precision
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Float

@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from posenc.encoding import BiasFn, PositionalEncoding
+from posenc.encoding import BiasFn, PositionalEncoding, scale_of
 from posenc.kernels.eager import constant
 from posenc.positions import Positions
-from posenc.structure import Relative, Vectors, scale_of
+from posenc.structure import Relative, Vectors
 from posenc.support import checks
 from posenc.support.checked import checked
-from posenc.support.seams import check_coords, check_width
+from posenc.support.tensors import check_coords, check_width
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Float, Num

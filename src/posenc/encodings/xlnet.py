@@ -13,13 +13,12 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor, nn
 
-from posenc.encoding import BiasFn
+from posenc.encoding import BiasFn, scale_of
 from posenc.encodings.transformer_xl import TransformerXL
 from posenc.kernels.sin_cos import sin_cos_table
 from posenc.positions import Positions
-from posenc.structure import scale_of
 from posenc.support.checked import checked
-from posenc.support.seams import check_coords
+from posenc.support.tensors import check_coords
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Float

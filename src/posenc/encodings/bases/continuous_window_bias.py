@@ -23,8 +23,7 @@ from posenc.positions import Positions, own_rows
 from posenc.structure import Rotation
 from posenc.support import checks
 from posenc.support.checked import checked
-from posenc.support.precision import full_precision, working_dtype
-from posenc.support.seams import check_width, into, turns
+from posenc.support.tensors import check_width, full_precision, into, turns, working_dtype
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Float

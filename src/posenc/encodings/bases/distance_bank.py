@@ -17,14 +17,12 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor, nn
 
-from posenc.encoding import BiasFn, Side
+from posenc.encoding import BiasFn, Side, usual_scale
 from posenc.encodings.bases.content_dependent import Reads, ReadsHidden
 from posenc.positions import Positions
-from posenc.structure import usual_scale
 from posenc.support import checks
 from posenc.support.checked import checked
-from posenc.support.precision import full_precision, working_dtype
-from posenc.support.seams import check_coords, check_width, into, turns
+from posenc.support.tensors import check_coords, check_width, full_precision, into, turns, working_dtype
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Float

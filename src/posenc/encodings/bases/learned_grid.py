@@ -20,8 +20,7 @@ from posenc.encodings.bases.coordinates import check_reads, select
 from posenc.positions import Positions
 from posenc.support import checks
 from posenc.support.checked import checked
-from posenc.support.precision import full_precision, working_dtype
-from posenc.support.seams import check_accepted, check_coords, check_embeddings
+from posenc.support.tensors import check_accepted, check_coords, check_embeddings, full_precision, working_dtype
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Bool, Float, Int

@@ -28,9 +28,17 @@ from posenc.positions import Positions
 from posenc.structure import Rotation
 from posenc.support import checks
 from posenc.support.checked import checked
-from posenc.support.precision import exact_dtype, full_precision
-from posenc.support.seams import check_coords, check_width, into, rotates, tables_at
-from posenc.support.tensor_checks import floating, on_device_of
+from posenc.support.tensors import (
+    check_coords,
+    check_width,
+    exact_dtype,
+    floating,
+    full_precision,
+    into,
+    on_device_of,
+    rotates,
+    tables_at,
+)
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Float

@@ -24,10 +24,8 @@ from torch import Tensor, nn
 from posenc.encoding import BiasFn, PositionalEncoding, Side
 from posenc.positions import Positions
 from posenc.support import checks
-from posenc.support.checked import check_arguments, checked
-from posenc.support.precision import full_precision
-from posenc.support.seams import check_coords, check_range, check_tokens, into, tables_at, turns
-from posenc.support.tensor_checks import floating
+from posenc.support.checked import checked
+from posenc.support.tensors import check_coords, check_range, check_tokens, floating, full_precision, into, tables_at, turns
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Float
@@ -71,9 +69,9 @@ class Temperature(PositionalEncoding):
 
 
 def _check_positions(p: Tensor) -> None:
-    """Raises TypeError or ValueError for what is no dense tensor [b, t] of real numbers."""
+    """Raises ValueError for what is no dense tensor [b, t] of real numbers."""
     if type(p) is not Tensor or p.is_nested or p.layout is not torch.strided or p.ndim != 2 or not p.is_floating_point():
-        check_arguments(Temperature.of, None, p)
+        raise ValueError(f"p: expected a dense tensor [b, t] of real numbers, got {checks.shown(p)}")
 
 
 def _check_dense(x: Tensor) -> None:

@@ -20,7 +20,7 @@ from posenc.encoding import BiasFn, PositionalEncoding
 from posenc.positions import Positions, own_rows
 from posenc.support import checks
 from posenc.support.checked import checked
-from posenc.support.seams import check_accepted, check_coords
+from posenc.support.tensors import check_accepted, check_coords
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Int

@@ -15,14 +15,13 @@ import math
 import torch
 from torch import Tensor
 
-from posenc.encoding import BiasFn, PositionalEncoding
+from posenc.encoding import BiasFn, PositionalEncoding, scale_of
 from posenc.encodings.alibi import alibi_slopes
 from posenc.kernels.eager import constant
 from posenc.positions import Positions
-from posenc.structure import scale_of
 from posenc.support import checks
 from posenc.support.checked import checked
-from posenc.support.seams import check_coords
+from posenc.support.tensors import check_coords
 
 
 class FalconALiBi(PositionalEncoding):

@@ -21,7 +21,7 @@ from posenc.encodings.t5 import T5
 from posenc.positions import Positions
 from posenc.support import checks
 from posenc.support.checked import checked
-from posenc.support.seams import check_width
+from posenc.support.tensors import check_width
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Float

@@ -26,9 +26,7 @@ from posenc.kernels.eager import constant
 from posenc.positions import Positions
 from posenc.support import checks
 from posenc.support.checked import checked
-from posenc.support.precision import full_precision
-from posenc.support.seams import check_coords
-from posenc.support.tensor_checks import floating, on_device_of
+from posenc.support.tensors import check_coords, floating, full_precision, on_device_of
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Float

@@ -3,8 +3,8 @@
     python tests/families/answers.py           writes answers.tsv anew: type, specifications, refusals, hash
     python tests/families/answers.py TYPE ...  prints the answers to these types in full, to compare two versions
 
-The configurations of a type are its class's own values, few sizes alone, each with the settings of SETTINGS, copies of which
-one value is gone or nonsense, and the published files of that type.
+The configurations of a type are its class's own values and a few sizes alone, each with the settings of SETTINGS, copies of
+which one value is gone or nonsense, and the published files of that type.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from posenc.configs.family import reader_paths
 
 HERE = Path(__file__).parent
 TABLE = HERE / "answers.tsv"
-SMALL = {
+SIZES = {
     "hidden_size": 64,
     "num_attention_heads": 4,
     "num_hidden_layers": 4,
@@ -85,7 +85,7 @@ def types() -> list[str]:
 def configurations(name: str) -> Iterator[tuple[dict[str, Any], bool]]:
     """The configurations of a type, and whether what a file leaves out may be taken from the class."""
     yield from both({"model_type": name})
-    bases = [{"model_type": name, **SMALL}, *of_the_class(name)]
+    bases = [{"model_type": name, **SIZES}, *of_the_class(name)]
     for base in bases:
         yield from both(base)
         yield from (({**base, **extra}, True) for extra in SETTINGS)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import json
+import math
 import os
 import random
 import resource
@@ -23,7 +24,8 @@ from posenc.lab import experiment as lab_experiment
 from posenc.lab.engines.local import Local
 from posenc.lab.records import results
 from posenc.lab.records.results import Folder, Unwritable
-from posenc.lab.run import measurements
+from posenc.lab.run import budget, measurements
+from posenc.lab.run import sweep as sweep_module
 from posenc.lab.run.sweep import Update, sweep
 from posenc.lab.run.time_left import TimeLeft
 from posenc.lab.text import corpus
@@ -538,3 +540,27 @@ def dies_once(trial: Any, *rest: Any) -> Any:
     if (trial.task.name, trial.encoding) == ("copy", "alibi"):
         os.kill(os.getpid(), signal.SIGKILL)
     return made_up(trial, *rest)
+
+
+# A budget -------------------------------------------------------------------------------------------------------------
+
+
+def test_what_does_not_end_in_time_is_left_to_a_later_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The clock stands still but for ten seconds a trial; each is taken to take as long as the one before."""
+    now = [0.0]
+
+    def trained(trial: Any, *rest: Any) -> Any:
+        now[0] += 10.0
+        record = made_up(trial, *rest)
+        record.about["seconds"] = {"training": 9.5, "scoring": 0.5}
+        return record
+
+    monkeypatch.setattr(sweep_module.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(sweep_module, "with_steps", lambda asked, *_: budget.Plan(asked, 35.0))
+    outcome = made_up_sweep(tmp_path, train=trained)
+    assert (outcome.ran, len(outcome.late)) == (3, TRIALS - 3)
+    assert {problem.line for problem in outcome.late} == {"not trained: the budget was over"}
+    assert outcome.failed == outcome.missing == ()
+    monkeypatch.setattr(sweep_module, "with_steps", lambda asked, *_: budget.Plan(asked, math.inf))
+    outcome = made_up_sweep(tmp_path)
+    assert (outcome.ran, outcome.reused, outcome.late) == (TRIALS - 3, 3, ())

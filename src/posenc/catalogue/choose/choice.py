@@ -40,7 +40,7 @@ ENCODERS = ("image", "video", "diffusion", "audio", "graph", "points")
 TABLES = ("learned", "vit", "learned_2d")
 OF: dict[Kind, str] = {"none": "none", "added": "added", "relative": "bias", "biased": "bias", "rotated": "rope",
                        "scaled": "rope", "preset": "rope"}  # fmt: skip
-OWN = dict.fromkeys(("convolutional", "conditional", "lepe"), "convolution") | {"irope": "chunks"}
+OWN = dict.fromkeys(("convolutional", "conditional", "lepe"), "convolution") | {"irope": "chunks", "detr": "normalized"}
 OWN |= dict.fromkeys(("fox", "bidirectional_fox", "path_fox", "stick_breaking"), "gates") | {"rope_mixed": "mixed"}
 """Of trained encodings that need advice of their own, not that of their kind."""
 VIDEO = ("mochi", "cosmos", "opensora")

@@ -139,6 +139,7 @@ video, longer in use                              | axial_rope ltx_ids riflex   
 trained video model, twice as long                | riflex                      | video trained 50>100
 trained Wan, its own length                       | axial_rope                  | video of=wan
 trained Wan, longer, asked for as diffusion       | riflex                      | diffusion of=wan 21>42
+Ministral 3, longer than its own                  | yarn                        | of=Ministral_3 262144>524288
 Llama 3.1, longer than its own                    | yarn                        | of=Llama_3.1 131072>262144
 gpt-oss, longer than its own                      | yarn                        | of=gpt-oss 131072>262144
 trained video model, ten times as long            | -                           | video trained 50>500

@@ -9,6 +9,7 @@ import pytest
 import torch
 from torch import nn
 
+import posenc
 from posenc import Attention, KeyValueCache, PerLayer, Positions, Stack, create, replace_encoding
 from posenc.catalogue.lookup import ENTRIES
 from posenc.encodings.alibi import ALiBi
@@ -162,6 +163,16 @@ def test_decode_refuses_lengths_that_the_cache_contradicts(wrong):
     module.decode(x[:, 5:], Positions.decode([4, 5, 1]), cache)
     with pytest.raises(ValueError, match=r"row 0 goes on at position 3, and the cache ends at position 3"):
         module.decode(x[:, 5:], Positions.decode([3, 4, 0]), cache)
+
+
+@pytest.mark.parametrize("name", ["conditional", "convolutional"])
+def test_decode_refuses_an_encoding_that_reads_neighbours(name):
+    """The numbers were others than those of forward, without a word."""
+    encoding = posenc.create(name, d_model=16)
+    at = posenc.Positions.grid(2, 3) if name == "conditional" else posenc.Positions.arange(1, 6)
+    module = posenc.Attention(16, 2, encoding)
+    with pytest.raises(ValueError, match=r"^encoding: \w+ reads the neighbours of a token, which a cache does not hold"):
+        module.decode(torch.zeros(1, 6, 16), at)
 
 
 def test_decode_refuses_a_lost_offset_and_serves_what_is_left_out_on_purpose():

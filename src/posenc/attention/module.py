@@ -189,6 +189,11 @@ class Attention(nn.Module):
             return self._across(x, at, cache, causal is True, impl, options)
         if causal is False:
             raise ValueError("causal: decoding without a memory is causal; expected None or True, got False")
+        if "local" not in self.encoding.traits:
+            raise ValueError(
+                f"encoding: {type(self.encoding).__name__} reads the neighbours of a token, which a cache does not hold; "
+                "decoding gives other numbers than forward: call forward with all tokens"
+            )
         x, at = self._read(x, at, None if cache is None else cache.at)
         q, k = rotated(self.encoding, self._split(self.query(x)), self._split(self.key(x)), at, at)
         v = self.encoding.rotate(self._split(self.val(x)), at, "value")

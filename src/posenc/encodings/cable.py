@@ -36,6 +36,7 @@ class CABLE(FoX):
         super().__init__(d_model, n_heads)
         if scale is not None:
             checks.positive(scale=scale)
+            checks.moderate(scale=scale)
         self._configure(d_model=d_model, n_heads=n_heads, scale=scale)
         self.scale = scale
 

@@ -52,6 +52,7 @@ class FIRE(PositionalEncoding):
     def __init__(self, n_heads: int, *, width: int = 32, first_length: int = 512, first_c: float = 0.1) -> None:
         checks.whole(first_length=first_length)
         checks.positive(first_c=first_c)
+        checks.moderate(first_c=first_c)
         super().__init__(n_heads=n_heads, width=width, first_length=first_length, first_c=first_c)
         self.first_length = first_length
         self.c, self.multiplier = (

@@ -56,6 +56,7 @@ class FLOATER(PositionalEncoding):
         self, d_model: int, n_layers: int = 1, *, step: float = 0.01, rtol: float = 1e-7, atol: float = 1e-8
     ) -> None:
         checks.positive(step=step, rtol=rtol, atol=atol)
+        checks.moderate(100, step=step)  # the solver's steps grow with it: 1e300 never ended
         super().__init__(d_model=d_model, n_layers=n_layers, step=step, rtol=rtol, atol=atol)
         self.d_model, self.step, self.rtol, self.atol, self.layer = d_model, step, rtol, atol, 0
         self.start = nn.Parameter(torch.empty(n_layers, d_model))

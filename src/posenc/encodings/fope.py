@@ -68,6 +68,7 @@ class FoPE(RotationByKeyHead):
         checks.even(d_head=d_head)
         checks.positive(base=base)
         checks.finite(noise=noise)
+        checks.moderate(noise=noise)
         checks.one_of(get_args(Form), form=form)
         layouts.check(layout)
         key_heads = n_heads if n_kv_heads is None else n_kv_heads

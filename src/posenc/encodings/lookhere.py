@@ -88,6 +88,7 @@ class LookHere(PositionalEncoding):
         checks.whole(n_heads=n_heads, n_layers=n_layers)
         checks.whole(0, layer=layer)
         checks.finite(strength=strength)
+        checks.moderate(strength=strength)
         fields = _of_heads(n_heads)[0] if fields is None else tuple(fields)
         slopes = _of_heads(n_heads)[1] if slopes is None else tuple(map(float, slopes))
         super().__init__(n_heads=n_heads, n_layers=n_layers, fields=fields, slopes=slopes, strength=strength, layer=layer)

@@ -75,6 +75,7 @@ class Sinusoidal(AbsoluteEncoding):
         for of_block in base if isinstance(base, Sequence) and not isinstance(base, str) else (base,):
             checks.positive(base=of_block)
         checks.positive(scale=scale, amplitude=amplitude)
+        checks.moderate(amplitude=amplitude)
         super().__init__(
             d_model=d_model,
             base=base,

@@ -56,6 +56,7 @@ class T5(BiasTable):
         checks.whole(n_buckets=n_buckets, max_distance=max_distance)
         if scale is not None:
             checks.positive(scale=scale)
+            checks.moderate(scale=scale)
         super().__init__(
             n_heads=n_heads, n_buckets=n_buckets, max_distance=max_distance, bidirectional=bidirectional, scale=scale
         )

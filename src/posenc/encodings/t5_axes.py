@@ -62,6 +62,7 @@ class T5Axes(PositionalEncoding):
             checks.positive(scaling=factor)
         if scale is not None:
             checks.positive(scale=scale)
+            checks.moderate(scale=scale)
         super().__init__(
             n_heads=n_heads,
             n_buckets=sizes,

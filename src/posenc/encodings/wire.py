@@ -36,6 +36,7 @@ class WIRE(MixedRoPE):
         self, d_head: int, n_heads: int, *, axes: int = 8, scale: float = 1.0, layout: Layout = "interleaved"
     ) -> None:
         checks.positive(scale=scale)
+        checks.moderate(scale=scale)
         super().__init__(d_head, n_heads, axes=axes, layout=layout)
         self._configure(d_head=d_head, n_heads=n_heads, axes=axes, scale=scale, layout=layout)
         torch.nn.init.normal_(self.frequencies, std=scale)

@@ -47,6 +47,7 @@ class RandomFourier(AbsoluteEncoding):
         checks.even(d_model=d_model)
         checks.whole(axes=axes)
         checks.positive(scale=scale)
+        checks.moderate(scale=scale)
         super().__init__(d_model=d_model, axes=axes, reads=reads, scale=scale)
         self.d_model, self.reads = d_model, check_reads(reads, axes)
         self.axes = axes

@@ -106,6 +106,7 @@ class PowerTemperature(Temperature):
     def __init__(self, exponent: float = 0.1, trained_length: int = 2048) -> None:
         super().__init__(exponent=exponent, trained_length=trained_length)
         checks.positive(exponent=exponent, trained_length=trained_length)
+        checks.moderate(8, exponent=exponent)
         self.exponent, self.trained_length = exponent, trained_length
 
     def of(self, p: Float[Tensor, "b t"]) -> Float[Tensor, "b t"]:

@@ -16,7 +16,7 @@ from posenc.encodings.bases.distance_bank import DistanceBank
 from posenc.encodings.of_families.t5_content import T5OfContent
 from posenc.encodings.of_families.t5_gated import GatedT5
 from posenc.encodings.rope import RoPE
-from posenc.support.precision import full_precision
+from posenc.support.tensors import full_precision
 from sampling import one_in
 
 

@@ -32,9 +32,9 @@ from torch import Tensor
 from torch.utils import _pytree
 
 from posenc.support import checks
-from posenc.support.checked import check_arguments, check_fields, checked, checked_on_failure
+from posenc.support.checked import check_fields, checked, checked_on_failure
 from posenc.support.checks import shown
-from posenc.support.tensor_checks import INTEGERS, readable
+from posenc.support.tensors import INTEGERS, readable
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Bool, Int, Num
@@ -359,12 +359,12 @@ class Positions:
         if coords is not None:
             dense = type(coords) is Tensor and coords.layout is torch.strided and not coords.is_nested
             if not dense or coords.dtype not in KEPT or coords.ndim < 2:
-                check_arguments(Positions.replaced, self, coords)
-        for carried in (tables, states):
+                raise TypeError(f"coords: expected [b, t, …] in int64 or float64, got {shown(coords)}")
+        for name, carried in (("tables", tables), ("states", states)):
             if carried is not None and (
-                type(carried) is not dict or any(type(tensors) is not tuple for tensors in carried.values())
+                type(carried) is not dict or any(type(of_owner) is not tuple for of_owner in carried.values())
             ):
-                check_arguments(Positions.replaced, self, coords, tables, states)
+                raise TypeError(f"{name}: expected a dict of tuples of tensors, got {shown(carried)}")
         return _made(
             self.coords if coords is None else coords,
             self.order,

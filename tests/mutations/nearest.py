@@ -12,8 +12,7 @@ FILES = 7  # at most, so that a mutant is judged in seconds
 # What everything imports has its tests named here, the nearest first.
 NAMED = {
     "encoding": "encoding sizes door attention empty_calls t5 stack",
-    "support/seams": "encoding door sizes learned shaw",
-    "support/precision": "encoding rotation learned_rope",
+    "support/tensors": "encoding door sizes learned shaw rotation learned_rope checks",
     "positions": "positions randomized sinusoidal_families door empty_calls attention module",
     "attention/__init__": "attention door xpos rope",
     "attention/module": "module door",
@@ -27,7 +26,6 @@ NAMED = {
     "support/checked": "checks door sizes",
     "attention/caches": "conversion",
     "support/checks": "checks",
-    "support/tensor_checks": "checks door",
     "catalogue/entry": "catalogue checks",
     "catalogue/description": "encoding checks",
     **dict.fromkeys(("encodings/bases/regions", "encodings/lm_infinite", "encodings/dual_chunk"), "far_distances"),
@@ -67,7 +65,6 @@ NAMED = {
     "kernels/rotation/exported": "export",
     "kernels/rotation/plain": "rotation",
     "kernels/rotation/rotation": "rotation",
-    "kernels/rotation/torch_operator": "rotation",
     "kernels/rotation/triton_kernel": "triton_rotation",
     "kernels/rotation/triton_rotation": "triton_rotation",
     "kernels/sin_cos/__init__": "sin_cos rope rope_options sinusoidal",

@@ -23,7 +23,7 @@ from posenc.structure import Vectors, rotated
 from posenc.support.checked import checked, checked_on_failure
 from posenc.support.checks import shown
 from posenc.support.identity import label
-from posenc.support.tensor_checks import readable
+from posenc.support.tensors import readable
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Float

@@ -16,19 +16,27 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import torch
 from torch import Tensor
 
-from posenc.catalogue.entry import Entry
-from posenc.encoding import PositionalEncoding, Side
+from posenc.encoding import PositionalEncoding, Side, usual_scale
 from posenc.frequencies import ByLength, Frequencies, layouts, rotary
 from posenc.frequencies.layouts import Layout, Planes
 from posenc.kernels.rotation import few_tokens, rotate, rotate_both
 from posenc.kernels.sin_cos import sin_cos
 from posenc.positions import Positions
-from posenc.structure import QUERY_AND_KEY, Rotation, usual_scale
+from posenc.structure import QUERY_AND_KEY, Rotation
 from posenc.support import checks
-from posenc.support.checked import check_arguments, checked
+from posenc.support.checked import checked
 from posenc.support.checks import shown
-from posenc.support.seams import check_coords, check_pair, check_tokens, check_width, into, tables_at, turns
-from posenc.support.tensor_checks import readable
+from posenc.support.tensors import (
+    check_coords,
+    check_pair,
+    check_tokens,
+    check_width,
+    floating,
+    into,
+    readable,
+    tables_at,
+    turns,
+)
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Float
@@ -140,8 +148,7 @@ class RoPE(PositionalEncoding):
 
     def tables(self, at: Positions, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
         """cos and sin of the angle of every pair, [b, t, n] each, times the frequencies' cos_sin_scale."""
-        if type(dtype) is not torch.dtype:
-            check_arguments(RoPE.tables, self, at, dtype)
+        floating(dtype)
         check_coords(self, at)
         if self.made_for is not None:
             _warn_beyond(self, at, self.made_for)
@@ -255,28 +262,3 @@ def rotation_matrix(
     encoding = RoPE(d_head, base=base, layout=layout)
     at = Positions.at(torch.full((1, d_head), position, dtype=torch.float64))
     return encoding.rotate(torch.eye(d_head, dtype=torch.float64)[None, None], at, "query")[0, 0].T
-
-
-ENTRY = Entry(
-    name="rope",
-    class_name="RoPE",
-    title="RoPE",
-    kind="rotated",
-    published="2021-04",
-    formula="R(p)q · R(p')k",
-    also_called=(
-        "rotary",
-        "RotaryPositionalEmbedding",
-        "RotaryEmbedding",
-        "rotary_embedding",
-        "rotary_position_embedding",
-        "roformer",
-        "apply_rotary_pos_emb",
-        "apply_rotary_emb",
-        "freqs_cis",
-        "rotate_half",
-        "旋转位置编码",
-        "旋转式位置编码",
-    ),
-    used_by=("LLaMA", "Qwen", "Qwen2", "Mistral", "Llama 2", "Mixtral", "Gemma", "OLMo"),
-)

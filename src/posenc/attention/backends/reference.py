@@ -17,9 +17,9 @@ from posenc.attention.options import PLAIN, Options, allowed, capped
 from posenc.encoding import PositionalEncoding
 from posenc.kernels.eager import exporting, transformed, wants_gradient
 from posenc.positions import Positions
-from posenc.structure import Scores, addend_of, shared
+from posenc.structure import Scores, Structure, addend_of, shared
 from posenc.support.identity import label
-from posenc.support.precision import working_dtype
+from posenc.support.tensors import working_dtype
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Float
@@ -31,9 +31,14 @@ Finish = Literal["context", "weights", "value", "bypass"]
 LANES = 16  # keys of a block come in multiples of what a processor computes at once
 
 OPTIONS = frozenset({"mask", "scale", "window", "chunk", "softcap", "sinks", "dropout", "return_lse"})
+BY_DOCUMENT = False
 
 
-def refuses(encoding: PositionalEncoding) -> str | None:
+def suits(call: Call) -> bool:
+    return True
+
+
+def refuses(encoding: PositionalEncoding, structure: Structure | None) -> str | None:
     return None
 
 
@@ -116,7 +121,7 @@ def probabilities(
     options: Options = PLAIN,
 ) -> Float[Tensor, "b h i j"]:
     """The softmax of rotated q and k, or what the encoding uses instead of it; zeros for a query that sees no key."""
-    scores = scores_of(Call(q, k, k, encoding, at_q, at_k, causal, options))
+    scores = scores_of(Call.of(q, k, k, encoding, at_q, at_k, causal, options))
     _finish(encoding)(scores)
     return scores.kept["weights"]
 
@@ -149,7 +154,7 @@ def scores_of(call: Call) -> Scores:
 
     So no gradient comes back from there, and a row of nothing else is empty.
     """
-    q, k, v, encoding, at_q, at_k, _, options = call
+    q, k, v, encoding, at_q, at_k, _, options = call[:8]
     dtype = working_dtype(q.dtype)
     wide_q, wide_k = q.to(dtype), k.to(dtype)
     logits = capped(shared(wide_q, wide_k.transpose(-1, -2)) * call.scale, options.softcap)

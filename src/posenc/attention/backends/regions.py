@@ -25,18 +25,18 @@ from torch import Tensor
 
 from posenc.attention.call import Call
 from posenc.attention.options import PLAIN, allowed
-from posenc.encoding import PositionalEncoding, Side
+from posenc.encoding import PositionalEncoding, Side, scale_of
 from posenc.kernels.derivatives import differentiable_gradients, in_full_precision
 from posenc.kernels.eager import exporting, plain_on_cpu
 from posenc.positions import Positions, distinct_rows
-from posenc.structure import Regions, scale_of, why_not_fused
-from posenc.support.precision import working_dtype
-from posenc.support.seams import check_coords
+from posenc.structure import Regions, Structure, why_not_fused
+from posenc.support.tensors import check_coords, working_dtype
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Bool, Float
 
 OPTIONS: frozenset[str] = frozenset()
+BY_DOCUMENT = False
 BLOCK = 256  # queries
 UNMASKED = 64  # the fewest keys that are worth a call of their own without a mask
 
@@ -44,8 +44,12 @@ _FLASH = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu.default
 _FLASH_BACKWARD = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu_backward.default
 
 
-def refuses(encoding: PositionalEncoding) -> str | None:
-    if type(encoding.structure()) is not Regions:
+def suits(call: Call) -> bool:
+    return type(call.structure) is Regions
+
+
+def refuses(encoding: PositionalEncoding, structure: Structure | None) -> str | None:
+    if type(structure) is not Regions:
         return "it declares no regions of pairs"
     return why_not_fused(encoding)
 

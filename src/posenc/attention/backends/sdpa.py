@@ -18,17 +18,21 @@ from posenc.attention.options import PLAIN, allowed
 from posenc.encoding import BiasFn, PositionalEncoding
 from posenc.kernels.eager import exporting, plain_on_cpu, transformed
 from posenc.positions import Positions, distinct_rows
-from posenc.structure import why_not_fused
-from posenc.support.precision import working_dtype
-from posenc.support.tensor_checks import readable
+from posenc.structure import Structure, why_not_fused
+from posenc.support.tensors import readable, working_dtype
 
 BLOCK = 128  # queries that are taken at once where what the encoding adds is a mask
 KEYS = 512  # keys that torch's kernel takes at once; with another number its sums would be taken in another order
 
 OPTIONS = frozenset({"mask", "scale", "window", "chunk", "sinks", "dropout"})
+BY_DOCUMENT = False
 
 
-def refuses(encoding: PositionalEncoding) -> str | None:
+def suits(call: Call) -> bool:
+    return True
+
+
+def refuses(encoding: PositionalEncoding, structure: Structure | None) -> str | None:
     return why_not_fused(encoding)
 
 
@@ -37,8 +41,8 @@ def refuses_call(call: Call) -> str | None:
 
 
 def attend(call: Call) -> Tensor:
-    q, k, v, encoding, at_q, at_k, causal, options = call
-    scale, bias = call.scale, None
+    q, k, v, encoding, at_q, at_k, causal, options, scale, _ = call
+    bias = None
     grouped = True if q.shape[1] != k.shape[1] else False  # noqa: SIM210 - a plain bool: inside a graph != is symbolic
     if "bias" in encoding.seams:
         dtype = working_dtype(q.dtype)

@@ -66,10 +66,8 @@ def _refuses_later_queries(world: World, encoding: PositionalEncoding) -> bool:
         return False
     q = world.draw("later", setting.batch, setting.n_heads, 1, setting.d_head)
     at_k = Positions.arange(setting.batch, setting.length, device=setting.device)
-    return (
-        BACKENDS[setting.impl].refuses_call(Call(q, q, q, encoding, at_k.narrow(setting.length - 1, setting.length), at_k))
-        is not None
-    )
+    at_q = at_k.narrow(setting.length - 1, setting.length)
+    return BACKENDS[setting.impl].refuses_call(Call.of(q, q, q, encoding, at_q, at_k)) is not None
 
 
 @torch.no_grad()

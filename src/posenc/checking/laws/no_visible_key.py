@@ -121,7 +121,7 @@ def _expected(encoding: PositionalEncoding, world: World, case: Blind) -> tuple[
     q, k, v, _, at_q, at_k = arguments
     with torch.no_grad():
         turned = rotated(encoding, q, k, at_q, at_k)
-        scores = scores_of(Call(*turned, v, encoding, at_q, at_k, world.setting.causal, Options(**options)))
+        scores = scores_of(Call.of(*turned, v, encoding, at_q, at_k, world.setting.causal, Options(**options)))
         blind = (scores.masked(scores.logits) == -torch.inf).all(dim=-1, keepdim=True)
     if not bool(blind.any()):
         raise LawBroken(f"{about}: every query sees a key")

@@ -28,7 +28,7 @@ from posenc.checking.laws.world import Setting, World, expressible
 from posenc.encoding import PositionalEncoding
 from posenc.positions import Positions
 from posenc.support.checks import shown
-from posenc.support.precision import working_dtype
+from posenc.support.tensors import working_dtype
 
 
 @breaks("")

@@ -16,7 +16,7 @@ from torch import Tensor
 
 from posenc import kernels
 from posenc.kernels.eager import plain_on_cpu, wants_gradient
-from posenc.kernels.rotation.torch_operator import TYPES
+from posenc.kernels.rotation import TYPES
 
 if TYPE_CHECKING:
     from posenc.frequencies import Frequencies

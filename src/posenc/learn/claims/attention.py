@@ -14,7 +14,7 @@ from torch import Tensor
 
 from posenc.attention import attend
 from posenc.catalogue import lookup
-from posenc.encoding import PositionalEncoding
+from posenc.encoding import PositionalEncoding, scale_of
 from posenc.encodings.nope import NoPE
 from posenc.encodings.rope import RoPE, rotation_matrix
 from posenc.encodings.sinusoidal import sinusoidal_table
@@ -35,7 +35,6 @@ from posenc.learn.walk import (
 from posenc.pictures import measures
 from posenc.pictures.measures.order import word_vectors
 from posenc.positions import Positions
-from posenc.structure import scale_of
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Float

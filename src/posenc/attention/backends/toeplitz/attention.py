@@ -32,6 +32,7 @@ from torch import Tensor
 from posenc import kernels
 from posenc.attention.backends.toeplitz import cutoff
 from posenc.attention.backends.toeplitz.plain import in_torch
+from posenc.kernels import banded
 from posenc.kernels.derivatives import differentiable_gradients, in_full_precision
 from posenc.kernels.eager import plain_on_cpu
 
@@ -312,14 +313,14 @@ class Skewed:
 
 def _reaches(q: Tensor, k: Tensor, v: Tensor, vector: Tensor, ahead: int, causal: bool) -> bool:
     """Whether this is causal self-attention that our kernel takes: see cutoff.py."""
-    return causal and ahead == 0 and q.shape[2] == k.shape[2] and vector.shape[1] == 1 and cutoff.served(q, k, v)
+    return causal and ahead == 0 and q.shape[2] == k.shape[2] and vector.shape[1] == 1 and banded.can_serve(q, k, v)
 
 
 def _forward(
     q: Tensor, k: Tensor, v: Tensor, vector: Tensor, ahead: int, scale: float, causal: bool
 ) -> tuple[Tensor, Tensor]:
     if _reaches(q, k, v, vector, ahead, causal):
-        return cutoff.attended(q, k, v, vector[:, 0, : q.shape[2]].flip(1), scale)
+        return cutoff.attend(q, k, v, vector[:, 0, : q.shape[2]].flip(1), scale)
     blocks = Blocks(q, k, vector, ahead, causal)
     if blocks.single:
         out, logsumexp = _FLASH(q.flip(2), k, v, attn_mask=blocks.bias(0, blocks.queries, blocks.keys), scale=scale)

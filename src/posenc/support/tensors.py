@@ -1,32 +1,138 @@
-"""What the seams of encodings share: checks of their arguments, tables, and shapes.
+"""Tensors at the seams: the dtypes that positions are computed in, checks that name the argument, tables, shapes.
 
-Every check raises ValueError or TypeError that names the argument, what it got and what was expected.
+Positions are computed in float32, or float64 for float64, whatever the model's dtype. Every check raises ValueError or
+TypeError that names the argument, what it got and what was expected.
 Legend: b batch, h query heads, g key heads, i query, j key, t tokens, d channel, n distances.
 """
 
 from __future__ import annotations
 
-import functools
+import contextlib
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, Literal, Self, get_args
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
-from posenc.support import checks
-from posenc.support.checked import check_arguments
+from posenc.support.checks import shown
 from posenc.support.identity import label, without_digests
-from posenc.support.precision import working_dtype
-from posenc.support.tensor_checks import INTEGERS, every_row, readable
 
 if TYPE_CHECKING:
     from posenc.encoding import PositionalEncoding
     from posenc.positions import Positions
     from posenc.support.shapes import Float, Int, Num
 
+STORED_ELSEWHERE = (
+    *("inv_freq", "cos_cached", "sin_cached", "cos_sin_cache", "freqs", "freqs_cis", "pe"),
+    *("position_ids", "relative_position_index"),
+)
+"""Tables and indices that other programs keep in checkpoints. Here they are computed from the configuration."""
+
+
+NOTHING = contextlib.nullcontext()
+
+
+def working_dtype(dtype: torch.dtype) -> torch.dtype:
+    """The dtype to compute in: float64 for float64, float32 for everything else."""
+    if type(dtype) is not torch.dtype:
+        raise TypeError(f"dtype: expected a floating torch.dtype, got {dtype!r}")
+    return torch.float64 if dtype == torch.float64 else torch.float32
+
+
+def exact_dtype() -> torch.dtype:
+    """The dtype in which fresh `exact_parameters` are computed: torch's default, or float32 where that is narrower."""
+    return working_dtype(torch.get_default_dtype())
+
+
+def full_precision(tensor: Tensor) -> contextlib.AbstractContextManager[Any]:
+    """Autocast off: positions are computed in float32 or float64 whatever the caller has switched on."""
+    kind = tensor.device.type
+    if kind == "meta" or not torch.is_autocast_enabled(kind):  # meta: nothing is computed, autocast does not know it
+        return NOTHING  # autocast would cost 4 µs for each decoded token
+    return torch.autocast(device_type=kind, enabled=False)
+
+
+class ExactParameters(nn.Module):
+    """A module that keeps the parameters named in `exact_parameters` in float32 or float64, and computes its tables.
+
+    These parameters multiply positions, or add to each token of a sum. A position multiplies their rounding: bfloat16's
+    2⁻⁹ of a frequency is 8 radians at position 4096.
+    """
+
+    exact_parameters: tuple[str, ...] = ()
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        """Widens one of `exact_parameters` to float32: constructors and loaders assign what they made or read."""
+        if name in self.exact_parameters and isinstance(value, nn.Parameter):
+            value.data = _wide(value.data, value.data)
+        super().__setattr__(name, value)
+
+    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Self:
+        """What `to`, `half` and `bfloat16` call: the `exact_parameters` and their gradients are moved, and stay float32."""
+        kept = [parameter for name, parameter in self.named_parameters() if name in self.exact_parameters]
+        exact = {id(tensor) for parameter in kept for tensor in (parameter, parameter.grad)}
+        super()._apply(lambda tensor: _wide(fn(tensor), tensor) if id(tensor) in exact else fn(tensor), recurse)
+        return self
+
+    def _load_from_state_dict(self, state_dict: dict[str, Any], prefix: str, *rest: Any) -> None:
+        """Passes over STORED_ELSEWHERE, so that a checkpoint of another program loads strictly; nothing of it is used."""
+        for name in STORED_ELSEWHERE:
+            if name not in self._parameters and name not in self._buffers:
+                state_dict.pop(prefix + name, None)
+        super()._load_from_state_dict(state_dict, prefix, *rest)
+
+
+def _wide(converted: Tensor, tensor: Tensor) -> Tensor:
+    """What `tensor` was converted to; `tensor` in float32 on the same device where that is narrower than float32."""
+    if converted.is_floating_point() and converted.itemsize < torch.float32.itemsize:
+        return tensor.to(converted.device, torch.float32)
+    return converted
+
+
+INTEGERS = (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8)
+"""The dtypes of whole numbers that torch computes with."""
+
+
+def floating(dtype: torch.dtype) -> None:
+    """Raises TypeError for what is no dtype of real numbers."""
+    if type(dtype) is not torch.dtype or not dtype.is_floating_point:
+        raise TypeError(f"dtype: expected a floating torch.dtype, got {shown(dtype)}")
+
+
+def on_device_of(parameter: Tensor, **tensors: Tensor) -> None:
+    """Raises ValueError for a tensor that is not on the device of the parameter."""
+    for name, value in tensors.items():
+        if value.device != parameter.device:
+            raise ValueError(f"{name}: expected to be on {parameter.device} as the parameters are, got {value.device}")
+
+
+def with_values(**tensors: Tensor) -> None:
+    """Raises ValueError for a tensor without elements, or whose elements have no values (meta)."""
+    for name, value in tensors.items():
+        if value.device.type == "meta" or not value.numel():
+            raise ValueError(f"{name}: expected at least one number, got {shown(value)} on {value.device}")
+
+
+def every_row(tensor: Tensor) -> Tensor:
+    """The tensor behind those of torch.func: with the values of every row that vmap runs over, which can be checked."""
+    if not torch.compiler.is_compiling():
+        while torch._C._functorch.is_functorch_wrapped_tensor(tensor):
+            tensor = torch._C._functorch.get_unwrapped(tensor)
+    return tensor
+
+
+def readable(tensor: Tensor) -> bool:
+    """Whether values may be read: in eager mode on the CPU. Elsewhere reading would synchronise or break a graph.
+
+    Inside torch.func a tensor may stand for a whole batch, so nothing can be read there.
+    """
+    if torch.compiler.is_compiling() or type(tensor) not in (Tensor, torch.nn.Parameter) or not tensor.is_cpu:
+        return False
+    return not torch._C._functorch.is_functorch_wrapped_tensor(tensor)
+
+
 Side = Literal["query", "key", "value", "output"]
 SIDES = get_args(Side)
-Heads = TypeVar("Heads", bound=Callable[..., Any])
 FEW = 64  # tokens of a row up to which `prepare` may make a number for every pair of them
 
 
@@ -63,13 +169,6 @@ def check_accepted(values: Tensor, accepted: Tensor, message: str) -> None:
         torch._assert_async(accepted.all(), message)
     elif not bool(accepted.all()):
         raise ValueError(message.replace("{}", str(values[~accepted][0].tolist())))
-
-
-def is_plain(x: Tensor, at: Positions, axes: int) -> bool:
-    """Whether x is a dense tensor of real numbers with so many axes and `at` has coordinates: the usual case, quickly."""
-    if type(x) is not Tensor or x.layout is not torch.strided or x.is_nested:
-        return False
-    return x.ndim == axes and x.is_floating_point() and isinstance(getattr(at, "coords", None), Tensor)
 
 
 def check_tokens(encoding: PositionalEncoding, x: Tensor, at: Positions, axis: int) -> None:
@@ -117,26 +216,10 @@ def check_added(encoding: PositionalEncoding, added: Float[Tensor, "*s d"], v: F
 
 def check_distances(delta: Num[Tensor, "n"]) -> None:
     """Raises TypeError or ValueError for what is no tensor [n] of integers or reals."""
-    if type(delta) is not Tensor or delta.layout is not torch.strided or delta.ndim != 1 or delta.is_complex():
-        check_arguments(check_distances, delta)
-
-
-def checked_heads(heads: Heads, _: Any = None) -> Heads:
-    """A `heads` method that is called with whole numbers 0 <= start < stop, up to the configuration's n_heads."""
-
-    @functools.wraps(heads)
-    def checked_heads(self: Any, start: int, stop: int) -> Any:
-        n_heads = self.configuration.get("n_heads")
-        whole = all(checks.is_whole(bound) for bound in (start, stop))
-        if not whole or not 0 <= start < stop or (checks.is_whole(n_heads) and stop > n_heads):
-            upper = f" <= n_heads={n_heads}" if checks.is_whole(n_heads) else ""
-            raise ValueError(
-                f"{type(self).__name__}: heads: expected whole numbers 0 <= start < stop{upper}, "
-                f"got start={start!r}, stop={stop!r}"
-            )
-        return heads(self, start, stop)
-
-    return checked_heads  # type: ignore[return-value]
+    if type(delta) is not Tensor or delta.layout is not torch.strided or delta.ndim != 1:
+        raise ValueError(f"delta: expected a tensor [n] of numbers, got {shown(delta)}")
+    if delta.is_complex():
+        raise ValueError(f"delta: expected a tensor [n] of numbers, got {delta.dtype}")
 
 
 def turns(side: Side) -> bool:

@@ -15,9 +15,10 @@ import pytest
 
 import in_process
 import lab_results
+from posenc.checking import table_files
 from posenc.configs import ConfigError, headers, read_config
 from posenc.configs.convert.source import look
-from posenc.explorer import table_files, views
+from posenc.explorer import views
 from posenc.lab.experiment import read_experiment, strict_yaml
 from posenc.lab.records.results import Folder
 from posenc.support import strict_json

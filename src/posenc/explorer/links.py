@@ -14,6 +14,8 @@ from posenc.catalogue import lookup
 from posenc.explorer import views
 from posenc.explorer.parameters import Refused, one_of
 from posenc.explorer.rows import ROWS
+from posenc.explorer.say import say
+from posenc.learn.claims import LEDGER
 
 YES = {"true": True, "false": False}  # as addresses write them
 
@@ -67,6 +69,10 @@ def _view(name: str) -> str:
     view = name.split("?")[0]
     if not view or view in views.PAGES or view == "encoding" or name in ROWS:
         return name
+    if view == "audit":  # it was a view
+        raise Refused(say("view: audit is a command now: posenc check TABLE"))
+    if view == "true_or_false":  # it was one, too: its statements stand beside the rows
+        return next((claim.row for claim in LEDGER.values() if f"claim={claim.id}" in name), "S1")
     if view in SHOWN_BY:
         return SHOWN_BY[view]
     entry = lookup.BY_NAME.get(view)

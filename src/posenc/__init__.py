@@ -52,8 +52,8 @@ if TYPE_CHECKING:
     from posenc.pictures import plots as plots
     from posenc.pictures.measures import shift_matrix as shift_matrix
     from posenc.positions import Positions as Positions
-    from posenc.positions import shard_index as shard_index
     from posenc.structure import Scores as Scores
+    from posenc.support.sharding import shard_index as shard_index
     from posenc.transformers.model_positions import positions_from_transformers as positions_from_transformers
 
     modules = rotary_modules
@@ -86,7 +86,7 @@ _WHERE = {
     "wavelengths": "frequencies",
     "shift_matrix": "pictures.measures",
     "Positions": "positions",
-    "shard_index": "positions",
+    "shard_index": "support.sharding",
     "Stack": "combined",
     "PerLayer": "combined",
     "positions_from_transformers": "transformers.model_positions",

@@ -23,12 +23,12 @@ if TYPE_CHECKING:
     from posenc.attention import attend_rotated as attend_rotated
     from posenc.attention import backends as backends
     from posenc.attention import rotary_modules
-    from posenc.attention.caches import convert_keys as convert_keys
-    from posenc.attention.caches import rerotate as rerotate
-    from posenc.attention.caches import rescale_keys as rescale_keys
     from posenc.attention.module import Attention as Attention
     from posenc.attention.module import KeyValueCache as KeyValueCache
     from posenc.attention.module import replace_encoding as replace_encoding
+    from posenc.attention.rotated_keys import convert_keys as convert_keys
+    from posenc.attention.rotated_keys import rerotate as rerotate
+    from posenc.attention.rotated_keys import rescale_keys as rescale_keys
     from posenc.catalogue.lookup import create as create
     from posenc.catalogue.lookup import names as names
     from posenc.catalogue.lookup import positions_by as positions_by
@@ -65,9 +65,9 @@ _WHERE = {
     "Attention": "attention.module",
     "KeyValueCache": "attention.module",
     "replace_encoding": "attention.module",
-    "convert_keys": "attention.caches",
-    "rerotate": "attention.caches",
-    "rescale_keys": "attention.caches",
+    "convert_keys": "attention.rotated_keys",
+    "rerotate": "attention.rotated_keys",
+    "rescale_keys": "attention.rotated_keys",
     "check": "checking.checking",
     "ConfigError": "configs",
     "PositionSpec": "configs",

@@ -16,7 +16,7 @@ Positions are passed, never inferred from a length, an index, a tensor's rank or
     Positions.randomized(batch, length, max_positions)   sorted random positions (Ruoss et al. 2023)
     Positions.at(coords)                        any coordinates, integers or reals
 
-model_positions.py makes those of a Hugging Face model's call.
+transformers/model_positions.py makes those of a Hugging Face model's call.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ import torch
 from torch import Tensor
 
 from posenc.support import checks, pytree
-from posenc.support.checked import check_fields, checked, checked_on_failure
+from posenc.support.checked import INT64, check_fields, checked, checked_on_failure
 from posenc.support.checks import shown
 from posenc.support.sharding import shard_index
-from posenc.support.tensors import INT64, INTEGERS, check_mask, check_sum, coordinates, ends_of, integers, readable
+from posenc.support.tensors import INTEGERS, check_mask, check_sum, coordinates, ends_of, integers, readable
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Bool, Int, Num

@@ -24,7 +24,7 @@ NAMED = {
     "attention/options": "attention_options no_visible_key door attention",
     "attention/windows": "attention_options attention",
     "support/checked": "checks door sizes",
-    "attention/caches": "conversion",
+    "attention/rotated_keys": "conversion",
     "support/checks": "checks",
     "catalogue/entry": "catalogue checks",
     "catalogue/description": "encoding checks",

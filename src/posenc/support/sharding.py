@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import torch
 
 from posenc.support import checks
-from posenc.support.checked import checked_on_failure
+from posenc.support.checked import INT64, checked_on_failure
 from posenc.support.checks import shown
-from posenc.support.tensors import INT64, ends_of
+from posenc.support.tensors import ends_of
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Int

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self, get_args
 import torch
 from torch import Tensor, nn
 
+from posenc.support.checked import INT64
 from posenc.support.checks import shown
 from posenc.support.identity import label, without_digests
 
@@ -29,7 +30,7 @@ STORED_ELSEWHERE = (
 """Tables and indices that other programs keep in checkpoints. Here they are computed from the configuration."""
 
 
-NOTHING = contextlib.nullcontext()
+NO_CONTEXT = contextlib.nullcontext()
 
 
 def working_dtype(dtype: torch.dtype) -> torch.dtype:
@@ -48,7 +49,7 @@ def full_precision(tensor: Tensor) -> contextlib.AbstractContextManager[Any]:
     """Autocast off: positions are computed in float32 or float64 whatever the caller has switched on."""
     kind = tensor.device.type
     if kind == "meta" or not torch.is_autocast_enabled(kind):  # meta: nothing is computed, autocast does not know it
-        return NOTHING  # autocast would cost 4 µs for each decoded token
+        return NO_CONTEXT  # autocast would cost 4 µs for each decoded token
     return torch.autocast(device_type=kind, enabled=False)
 
 
@@ -92,8 +93,6 @@ def _wide(converted: Tensor, tensor: Tensor) -> Tensor:
 INTEGERS = (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8)
 """The dtypes of whole numbers that torch computes with."""
 
-INT64 = 2**63 - 1  # the largest whole number
-
 
 def floating(dtype: torch.dtype) -> None:
     """Raises TypeError for what is no dtype of real numbers."""
@@ -135,7 +134,7 @@ def readable(tensor: Tensor) -> bool:
 
 Side = Literal["query", "key", "value", "output"]
 SIDES = get_args(Side)
-FEW = 64  # tokens of a row up to which `prepare` may make a number for every pair of them
+FEW = 64  # tokens: as many as a window of Swin. Up to here kernels and `prepare` have ways of their own, pair by pair
 
 
 def check_coords(encoding: PositionalEncoding, at: Positions, *, integers: bool = False) -> None:

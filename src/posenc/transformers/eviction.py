@@ -16,7 +16,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from posenc.attention.caches import rerotate
+from posenc.attention.rotated_keys import rerotate
 from posenc.combined import flat_parts
 from posenc.encoding import PositionalEncoding, Side
 from posenc.positions import Positions

@@ -12,7 +12,7 @@ from urllib.parse import parse_qsl
 
 from posenc.catalogue import lookup
 from posenc.explorer import views
-from posenc.explorer.parameters import Refused
+from posenc.explorer.parameters import Refused, one_of
 from posenc.explorer.rows import ROWS
 
 YES = {"true": True, "false": False}  # as addresses write them
@@ -72,7 +72,7 @@ def _view(name: str) -> str:
     entry = lookup.BY_NAME.get(view)
     if entry is None:
         raise Refused(
-            f"{view!r} is no view, encoding or row of the notes; views are {', '.join(views.PAGES)}; posenc list --all has "
-            f"the encodings, posenc walk the rows"
+            f"{view!r} is no view, encoding or row of the notes; a view is {one_of(views.PAGES, view)}, "
+            f"posenc list --all has the encodings, posenc walk the rows"
         )
     return f"compare?first=nope&second={view}" if entry.in_a_row else f"encoding?name={view}"

@@ -19,7 +19,7 @@ from typing import Any
 
 import posenc
 from posenc.explorer.data import Data
-from posenc.explorer.parameters import Parameters, Refused, parse, schema
+from posenc.explorer.parameters import Parameters, Refused, one_of, parse, schema
 from posenc.explorer.rows import ROWS
 
 HERE = Path(__file__).parent
@@ -42,7 +42,7 @@ NAMES = (*PAGES, *(name for name, order in ORDERS.items() if order is None))
 def view(name: str) -> ModuleType:
     """The module of a view. Raises Refused for an unknown name."""
     if name not in NAMES:
-        raise Refused(f"view: {name[:40]!r} is none; there are {', '.join(NAMES)}")
+        raise Refused(f"view: expected {one_of(NAMES, name)}, got {name[:40]!r}")
     return importlib.import_module(f"posenc.explorer.views.{name}")
 
 

@@ -63,7 +63,7 @@ def refuse_python(file: Path) -> None:
     if not file.exists() or "\nENTRY = " not in (text := file.read_text(encoding="utf-8")):
         return
     assigned = (
-        node for node in ast.parse(text).body if isinstance(node, ast.Assign) and ast.unparse(node.targets) == "ENTRY"
+        node for node in ast.parse(text).body if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "ENTRY"
     )
     call = next(assigned).value
     keywords = call.keywords if isinstance(call, ast.Call) else []

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import torch
+from torch import Tensor
 
 from posenc.support import checks
 from posenc.support.checked import INT64, checked_on_failure

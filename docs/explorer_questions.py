@@ -45,11 +45,6 @@ QUESTIONS: dict[str, tuple[Question, Question, Question]] = {
         ("How large is each error at the cursor?", "光标处各种误差多大？", ".charted .legend"),
         ("Which neighbouring positions become one?", "哪些相邻的位置变成同一个？", "table.strip"),
     ),
-    "audit": (
-        ("Which formula does the table follow?", "这张表遵循哪个公式？", ".maps > :nth-child(2) canvas"),
-        ("Where does it differ from the formula?", "它与公式在哪里不同？", ".maps > :nth-child(3) canvas"),
-        ("How many errors were found?", "发现了几处错误？", ".verdict"),
-    ),
     "shift": (
         ("By which angle is a pair rotated?", "一个通道对转过多少角度？", ".circle"),
         ("Where does the matrix differ from zero?", "矩阵在哪里不为零？", ".map canvas"),
@@ -123,10 +118,5 @@ QUESTIONS: dict[str, tuple[Question, Question, Question]] = {
         ("Which clock hands does the bug move?", "这个错误动了哪些指针？", ".hands svg"),
         ("Where does the attention go?", "注意力去了哪里？", ".maps canvas"),
         ("What goes wrong, and what catches it?", "错在哪里，由谁发现？", ".about-bug dd"),
-    ),
-    "true_or_false": (
-        ("Which sentence is judged?", "判断的是哪一句？", "blockquote"),
-        ("What can be guessed?", "可以怎样猜？", ".guesses"),
-        ("Which sentences are answered?", "哪些句子已经回答？", ".deck"),
     ),
 }

@@ -68,7 +68,8 @@ def answers(encoding: PositionalEncoding, at: Positions) -> tuple[str, str, bool
         on_cuda = torch.zeros(1, 4, at.length, 16, device="cuda")
     names = {backend: name for name, backend in BACKENDS.items()}
     with torch.no_grad():
-        taken = [names[backend_of(Call(q, q, q, encoding, at, at, True))] for q in (queries, on_cuda)]
+        here, there = (Call.of(q, q, q, encoding, at, at) for q in (queries, on_cuda))
+        taken = [names[backend_of(call)] for call in (here, there)]
         flex = BACKENDS["flex"]
-        serves = not (flex.refuses(encoding) or flex.refuses_call(Call(queries, queries, queries, encoding, at, at, True)))
+        serves = not (flex.refuses(encoding, here.structure) or flex.refuses_call(here))
     return taken[0], taken[1], serves

@@ -4,7 +4,9 @@ Tests marked `cuda` run where a CUDA device is; elsewhere they are named at the 
 """
 
 import gc
+import os
 import signal
+import sys
 
 import pytest
 from hypothesis import settings
@@ -53,3 +55,9 @@ def pytest_terminal_summary(terminalreporter):
         terminalreporter.write_line(f"{len(left_out)} tests need a CUDA device and did not run:")
         for name in dict.fromkeys(one.partition("[")[0] for one in left_out):
             terminalreporter.write_line(f"  {name}")
+
+
+def pytest_unconfigure():
+    """As the process ends, triton's bindings print hundreds of lines about leaked functions after the summary."""
+    sys.stderr.flush()
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 2)

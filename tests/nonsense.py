@@ -49,7 +49,7 @@ from sampling import WITHOUT_STATES
 HOME = os.path.dirname(posenc.__file__) + os.sep
 ROOMS = (
     "posenc",
-    "posenc.attention.caches",
+    "posenc.attention.rotated_keys",
     "posenc.attention.rotary_modules.nanotron",
     "posenc.attention.rotary_modules.torchtitan",
     "posenc.attention.rotary_modules.torchtune",

@@ -53,7 +53,7 @@ def test_windows_are_the_formula(length, left, width, heads, key_heads, biased):
     bias = torch.randn(heads, left + 1, generator=torch.Generator().manual_seed(1)) if biased else None
     out = torch.full((2, length, heads, width), torch.nan).transpose(1, 2)
     scale = width**-0.5
-    banded.attended(q, k, v, bias, scale, left, out)
+    banded.attend(q, k, v, bias, scale, left, out)
     true = exact(q, k, v, left, scale, bias)
     torch.testing.assert_close(out.double(), true, rtol=0, atol=8 * 2**-23 * max(1.0, true.abs().max().item()))
 
@@ -63,7 +63,7 @@ def test_every_row_and_head_has_its_own_reach():
     bias = torch.randn(4, 900, generator=torch.Generator().manual_seed(1))
     cutoff = torch.tensor([[0, 899, 899, 40], [700, 31, 5, 500]])
     out = torch.full((2, 1100, 4, 128), torch.nan).transpose(1, 2)
-    banded.attended(q, k, v, bias, 0.1, 899, out, cutoff)
+    banded.attend(q, k, v, bias, 0.1, 899, out, cutoff)
     for row, head in ((row, head) for row in range(2) for head in range(4)):
         left, group = int(cutoff[row, head]), head // 2
         own = (x[row, at][None, None] for x, at in ((q, head), (k, group), (v, group)))
@@ -109,7 +109,7 @@ def test_a_later_chunk_may_hold_all_the_weight_or_none():
         more[high] = 60.0
         q[..., 0], k[..., 0] = 1.0, more
         out = torch.empty_like(q)
-        banded.attended(q, k, v, None, 1.0, 1099, out)
+        banded.attend(q, k, v, None, 1.0, 1099, out)
         torch.testing.assert_close(
             out.double(), exact(q, k, v, 1099, 1.0), rtol=0, atol=1e-4
         )  # logits of 60 round to 2^-19
@@ -118,7 +118,7 @@ def test_a_later_chunk_may_hold_all_the_weight_or_none():
 def test_large_logits_and_far_exponents_are_the_formula():
     q, k, v = inputs(1, 1, 1, 80, 16)
     out = torch.empty_like(q)
-    banded.attended(100 * q, k, v, None, 1.0, 40, out)
+    banded.attend(100 * q, k, v, None, 1.0, 40, out)
     error = (out - exact(100 * q, k, v, 40, 1.0)).abs().max()
     whole = torch.nn.functional.scaled_dot_product_attention(100 * q, k, v, _mask(80, 40), scale=1.0)
     assert error <= 2 * (whole - exact(100 * q, k, v, 40, 1.0)).abs().max() + 2**-22
@@ -133,8 +133,8 @@ def _mask(length, left):
 @pytest.mark.parametrize("left", [None, 4])
 @torch.no_grad()
 def test_attend_gives_documents_and_windows_to_it(name, left, monkeypatch):
-    calls, attended = [], banded.attended
-    monkeypatch.setattr(windows.banded, "attended", lambda *given: (calls.append(given[0].shape[2]), attended(*given)))
+    calls, attended = [], banded.attend
+    monkeypatch.setattr(windows.banded, "attend", lambda *given: (calls.append(given[0].shape[2]), attended(*given)))
     encoding = create(name, d_model=64, n_heads=4, d_head=16)
     mask = torch.ones(2, 24, dtype=torch.bool)
     mask[0, :7] = False
@@ -152,7 +152,7 @@ def test_attend_gives_documents_and_windows_to_it(name, left, monkeypatch):
 
 
 def test_what_it_does_not_serve_is_left_to_others(monkeypatch):
-    monkeypatch.setattr(windows.banded, "attended", None)  # a call would raise
+    monkeypatch.setattr(windows.banded, "attend", None)  # a call would raise
     at, window = Positions.arange(1, 24), {"window": (4, 0)}
     q, k, v = inputs(1, 4, 2, 24, 16)
     rope, t5 = create("rope", d_head=16), create("t5", n_heads=4)
@@ -189,7 +189,7 @@ from posenc.kernels import banded
 from posenc.kernels.banded.gradients import gradients
 q, k, v = torch.randn(3, 1, 1, 150, 48, generator=torch.Generator().manual_seed(0))
 out = torch.empty_like(q)
-banded.attended(q, k, v, torch.linspace(0, -1, 41)[None], 0.2, 40, out)
+banded.attend(q, k, v, torch.linspace(0, -1, 41)[None], 0.2, 40, out)
 sums, cutoff = torch.full((1, 1, 150), 3.0), torch.tensor([[40]])
 found = gradients(v, q, k, v, torch.linspace(0, -1, 41)[None], sums, out[..., 0], 0.2, cutoff, learned=True)
 print([hash(x.contiguous().numpy().tobytes()) for x in (out, *found)])

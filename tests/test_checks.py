@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from posenc import PositionalEncoding
-from posenc.support import checks, tensor_checks
+from posenc.support import checks, tensors
 from posenc.support.checked import checked
 
 HUGE = 10**400
@@ -65,12 +65,12 @@ def test_messages_stay_on_one_short_line():
 
 
 def test_tensors_with_values():
-    tensor_checks.with_values(lags=torch.arange(3))
+    tensors.with_values(lags=torch.arange(3))
     for wrong in (torch.zeros(0), torch.zeros(3, device="meta")):
         with pytest.raises(
             ValueError, match=r"^lags: expected at least one number, got Tensor torch.float32 \[[03]\] on (cpu|meta)$"
         ):
-            tensor_checks.with_values(lags=wrong)
+            tensors.with_values(lags=wrong)
 
 
 def test_an_encoding_of_ones_own_may_use_any_name_for_its_arguments():

@@ -92,6 +92,7 @@ FoX, longer                                       | fox                         
 Llama 4, longer than its own, no training         | irope                       | of=Llama_4 262144>1000000 untuned
 wav2vec 2.0, longer recordings, no training       | convolutional               | audio of=wav2vec_2.0 1500>3000 untuned
 CPVT, larger images                               | conditional                 | image of=cpvt 196>576
+DETR, larger images                               | detr                        | image of=detr 196>576
 MAE, larger images                                | sinusoidal_2d               | image of=vit-mae 196>576
 SAM, larger images                                | vit decomposed              | image of=sam 4096>9216
 ViTDet, larger images, no training                | vit decomposed              | image of=vitdet 196>576 untuned
@@ -138,6 +139,7 @@ video, longer in use                              | axial_rope ltx_ids riflex   
 trained video model, twice as long                | riflex                      | video trained 50>100
 trained Wan, its own length                       | axial_rope                  | video of=wan
 trained Wan, longer, asked for as diffusion       | riflex                      | diffusion of=wan 21>42
+Ministral 3, longer than its own                  | yarn                        | of=Ministral_3 262144>524288
 Llama 3.1, longer than its own                    | yarn                        | of=Llama_3.1 131072>262144
 gpt-oss, longer than its own                      | yarn                        | of=gpt-oss 131072>262144
 trained video model, ten times as long            | -                           | video trained 50>500
@@ -240,7 +242,7 @@ def test_a_model_that_is_scaled_already_is_told_that_a_new_scaling_replaces_its_
 
 
 def test_every_combination_of_answers_has_a_row():
-    own = ("rope", "table", "added", "bias", "fixed", "none", "other", "convolution", "gates", "mixed", *READ)
+    own = ("rope", "table", "added", "bias", "fixed", "none", "other", "convolution", "gates", "mixed", "normalized", *READ)
     lengths = (("same", 1.0), ("same", 0.5), ("longer", 0.5), ("longer", 4.0), ("longer", 40.0), ("longer", 1000.0))
     for told in itertools.product(*KINDS.values(), own, lengths, (True, False)):
         domain, model, start, kernel, of, (length, factor), tuned = told
@@ -449,6 +451,7 @@ def test_wrong_answers_are_refused_by_name(wrong, said):
         ("wav2vec2", "audio", "a convolution reads"),
         ("conditional", "image", "a convolution reads"),
         ("vit-mae", "image", "MAE interpolates"),
+        ("detr", "image", "DETR divides rows and columns by the size of the image"),
         ("dinov3", "image", "2-D RoPE"),
         ("", "points", "more points in the same space"),
     ],

@@ -257,7 +257,7 @@ from posenc.attention.backends import BACKENDS
 assert "row_by_row" in BACKENDS
 for name in ("rope", "alibi"):
     encoding = posenc.create(name, d_model=32, n_heads=4)
-    assert not BACKENDS["row_by_row"].refuses(encoding)
+    assert not BACKENDS["row_by_row"].refuses(encoding, encoding.structure())
     laws.check(encoding, laws.Setting(impl="row_by_row"), ["decode_equals_prefill", "packed_equals_separate"])
     laws.check(encoding, laws.Setting(), ["backends_agree"])
 with pytest.raises(ValueError, match="the default finish only"):

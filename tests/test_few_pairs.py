@@ -15,7 +15,7 @@ from posenc.encodings.alibi import ALiBi
 from posenc.encodings.distance_table import DistanceTable
 from posenc.encodings.sandwich import Sandwich
 from posenc.encodings.t5 import T5
-from posenc.support.seams import FEW, carried_by_few
+from posenc.support.tensors import FEW, carried_by_few
 
 HEADS = 4
 MADE: dict[str, Callable[[], PositionalEncoding]] = {

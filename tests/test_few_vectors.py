@@ -53,12 +53,12 @@ def test_it_is_the_formula(length, heads, key_heads, widths, tables, rows, first
     k, v = drawn(2, key_heads, length, width, seed=2), drawn(2, key_heads, length, of_values, seed=3)
     keys, added = drawn(*tables, rows, of_position, seed=4), drawn(*tables, rows, of_values, seed=5) if values else None
     at = Positions.arange(2, length)
-    call = Call(q, k, v, create("nope"), at, at)
+    call = Call.of(q, k, v, create("nope"), at, at)
     given = Relative(q, position, keys, added, torch.tensor([first]))
-    assert few.served(call, given)
+    assert few.can_serve(call, given)
     true = exact(q, k, v, position, keys, added, first, 0.1)
     allowed = 8 * 2**-23 * max(1.0, true.abs().max().item())
-    torch.testing.assert_close(few.attended(call, given, 0.1).double(), true, rtol=0, atol=allowed)
+    torch.testing.assert_close(few.attend(call, given, 0.1).double(), true, rtol=0, atol=allowed)
 
 
 def test_any_strides():
@@ -66,7 +66,7 @@ def test_any_strides():
     keys = drawn(1, 1, 2 * 5, 64, seed=4)[:, :, ::2]
     at = Positions.arange(2, 9)
     given = Relative(q, q, keys, keys, torch.tensor([-3]))
-    found = few.attended(Call(q, k, v, create("nope"), at, at), given, 0.125)
+    found = few.attend(Call.of(q, k, v, create("nope"), at, at), given, 0.125)
     torch.testing.assert_close(found.double(), exact(q, k, v, q, keys, keys, -3, 0.125), rtol=0, atol=2e-6)
 
 
@@ -74,7 +74,7 @@ def test_large_logits():
     q, k, v = (drawn(1, 1, 32, 64, seed=n) for n in range(3))
     at, keys = Positions.arange(1, 32), drawn(1, 1, 5, 64, seed=3)
     given = Relative(50 * q, 50 * q, keys, None, torch.tensor([-2]))
-    found = few.attended(Call(50 * q, k, v, create("nope"), at, at), given, 1.0)
+    found = few.attend(Call.of(50 * q, k, v, create("nope"), at, at), given, 1.0)
     true = exact(50 * q, k, v, 50 * q, keys, None, -2, 1.0)
     assert (found - true).abs().max() < 1e-3  # logits of 2 000 round to 2^-13
     assert not attended_to_nan(v, keys).isfinite().any()
@@ -83,7 +83,7 @@ def test_large_logits():
 def attended_to_nan(v, keys):
     q = torch.full_like(v, torch.nan)
     at = Positions.arange(1, v.shape[2])
-    return few.attended(Call(q, v, v, create("nope"), at, at), Relative(q, q, keys, None, torch.tensor([-2])), 1.0)
+    return few.attend(Call.of(q, v, v, create("nope"), at, at), Relative(q, q, keys, None, torch.tensor([-2])), 1.0)
 
 
 ENCODINGS = {
@@ -103,8 +103,8 @@ def made(name, **sizes):
 @pytest.mark.parametrize("name", ENCODINGS)
 @torch.no_grad()
 def test_attend_gives_few_tokens_to_it(name, monkeypatch):
-    calls, attended = [], few.attended
-    monkeypatch.setattr(few, "attended", lambda *given: (calls.append(given[0].q.shape[2]), attended(*given))[1])
+    calls, attended = [], few.attend
+    monkeypatch.setattr(few, "attend", lambda *given: (calls.append(given[0].q.shape[2]), attended(*given))[1])
     encoding = made(name, d_model=256, n_heads=4)
     for length, options in ((2, {}), (16, {}), (64, {"scale": 0.3})):
         q, k, v = (drawn(2, 4, length, 64, seed=n) for n in range(3))
@@ -120,7 +120,7 @@ def test_attend_gives_few_tokens_to_it(name, monkeypatch):
 
 @torch.no_grad()
 def test_what_it_does_not_serve(monkeypatch):
-    monkeypatch.setattr(few, "attended", lambda *given: pytest.fail("it was called"))
+    monkeypatch.setattr(few, "attend", lambda *given: pytest.fail("it was called"))
     encoding = create("shaw", d_head=64)
     q, k, v = (drawn(2, 4, 16, 64, seed=n) for n in range(3))
     at, longer = Positions.arange(2, 16), Positions.arange(2, 65)
@@ -128,7 +128,7 @@ def test_what_it_does_not_serve(monkeypatch):
     attend(q, k, v, encoding, at, Positions.arange(2, 16))
     attend(*(x.bfloat16() for x in (q, k, v)), encoding, at)
     attend(*(drawn(2, 4, 65, 64) for _ in "qkv"), encoding, longer)
-    attend(*(drawn(2, 4, 16, 32) for _ in "qkv"), create("shaw", d_head=32), at)
+    attend(*(drawn(2, 4, 16, 24) for _ in "qkv"), create("shaw", d_head=24), at)
     attend(*(x.mT.contiguous().mT for x in (q, k, v)), encoding, at)
     with torch.enable_grad():
         attend(q, k, v, encoding, at)

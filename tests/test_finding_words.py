@@ -344,6 +344,23 @@ def test_a_model_without_attention_is_said_to_have_no_positional_encoding(word):
 
 
 @pytest.mark.acceptance
+@pytest.mark.parametrize(
+    ("model", "names"),
+    [  # timm 1.0.31, models/eva.py: rope_type and use_abs_pos_emb of each
+        ("vit_small_patch16_rope_224.naver_in1k", ["axial_rope"]),
+        ("timm/vit_large_patch16_rope_mixed_224", ["rope_mixed"]),
+        ("vit_small_patch16_rope_ape_224", ["axial_rope", "vit"]),
+        ("vit_base_patch16_rope_mixed_ape_224", ["rope_mixed", "vit"]),
+        ("vit_betwixt_patch16_rope_reg4_gap_256", ["axial_rope"]),
+        ("vit_huge_plus_patch16_dinov3_qkvb", ["dinov3_rope"]),
+        ("vit_base_patch16_224", ["vit", "grid"]),
+    ],
+)
+def test_a_name_of_timm_s_leads_to_what_the_model_has(model, names):
+    """Each led to vit, the learned grid, which only the last has alone."""
+    assert [match.entry.name for match in lookup.find(model)] == names
+
+
 def test_every_name_and_alias_is_known():
     for entry in lookup.ENTRIES:
         for word in (entry.name, *entry.also_called, *entry.page.title.both()):

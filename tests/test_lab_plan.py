@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from pathlib import Path
+from typing import Any
 
 import pytest
 import typer
@@ -71,7 +72,7 @@ def test_steps_that_were_planned_are_taken_again() -> None:
 def test_cores_are_those_this_process_may_use(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(workers.os, "sched_getaffinity", lambda _: set(range(8)), raising=False)
     for quota, expected in {"max 100000": 8, "250000 100000": 3, "50000 100000": 1, "": 8}.items():
-        monkeypatch.setattr(Path, "read_text", lambda self, quota=quota: quota)
+        monkeypatch.setattr(Path, "read_text", lambda self, encoding, quota=quota: quota)
         assert workers.cores() == expected
 
 
@@ -118,3 +119,71 @@ def test_a_frame_puts_data_between_its_edges() -> None:
     frame = svg.Frame(40, 440, 20, 220, (64, 512), (2, 6), x_log=True)
     assert [round(frame.x(n)) for n in (64, 128, 512)] == [40, 173, 440]
     assert [frame.y(bits) for bits in (2, 4, 6)] == [220, 120, 20]
+
+
+# What fits ------------------------------------------------------------------------------------------------------------
+
+
+def made_plan(monkeypatch: pytest.MonkeyPatch, seconds: float, share: float = 1.0) -> tuple[budget.Plan, list[str]]:
+    """What is planned where a step takes .01 s, twice that for CoPE, and scoring .5 s, on two workers."""
+    experiment = compare_.chosen(COMPARED, "rope,cope,alibi,nope", 0, seconds, None)
+    speeds = {budget.kind_of(trial): (0.02 if trial.encoding == "cope" else 0.01, 0.5) for trial in experiment.trials()}
+    monkeypatch.setattr(budget, "speeds", lambda *_: (speeds, share))
+    said: list[str] = []
+    now = budget.time.monotonic()
+    hardware: Any = None
+    made = budget.plan(experiment, 2, None, hardware, now + seconds, lambda one: 0.0, lambda line: None, said.append)
+    assert made.until <= now + seconds - budget.CLOSING
+    ends = budget.time_of(made.experiment.trials(), speeds, 2)
+    assert ends <= seconds - budget.CLOSING
+    return made, said
+
+
+def test_a_budget_that_suffices_leaves_nothing_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    made, said = made_plan(monkeypatch, 60.0)
+    assert (made.experiment.seeds, len(made.experiment.encodings)) == (2, 4)
+    assert made.experiment.tasks[0].training.steps >= 200
+    assert len(said) == 1
+    assert "steps), so encodings may not be ranked" in said[0]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "seeds", "encodings", "said"),
+    [
+        (23.0, 1, ("rope", "cope", "alibi", "nope"), "left out to fit 23 s: 1 of 2 seeds"),
+        (17.0, 1, ("rope", "alibi"), "left out to fit 17 s: 1 of 2 seeds; the encodings cope, nope"),
+    ],
+)
+def test_seeds_go_first_then_the_slowest_encodings(
+    monkeypatch: pytest.MonkeyPatch, seconds: float, seeds: int, encodings: tuple[str, ...], said: str
+) -> None:
+    made, lines = made_plan(monkeypatch, seconds)
+    assert (made.experiment.seeds, made.experiment.encodings) == (seeds, encodings)
+    assert lines[0] == said
+    asked = compare_.chosen(COMPARED, "rope,cope,alibi,nope", 0, seconds, None)
+    kept = {"experiment": made.experiment.model_dump(mode="json")}
+    assert budget.planned_before(asked, kept) == made.experiment  # resumed
+    command = "posenc compare --encodings rope,cope,alibi,nope --steps {steps} --seed 0"
+    again = command.replace("rope,cope,alibi,nope", ",".join(encodings))
+    assert budget.repeated(command, asked, made.experiment) == again
+
+
+def test_what_is_too_short_is_refused_with_what_would_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(ValueError, match=r"13 s is too short .* one seed of 2 encodings needs about 15s, all of it 26s"):
+        made_plan(monkeypatch, 13.0)
+
+
+def test_a_busy_machine_is_named_and_has_more_time_to_close(monkeypatch: pytest.MonkeyPatch) -> None:
+    made, said = made_plan(monkeypatch, 60.0, share=0.5)
+    assert said[0] == "this machine is busy: training gets 50% of a processor, so fewer steps fit"
+    assert made.until < budget.time.monotonic() + 60.0 - 2 * budget.CLOSING + 1.0
+
+
+def hold(shared: object, report: Any) -> int:
+    budget.time.sleep(600)
+    return 1
+
+
+def test_what_runs_at_the_deadline_is_stopped() -> None:
+    with workers.Workers(1, None) as running:
+        assert list(running.run([workers.Job(hold, ())] * 3, until=budget.time.monotonic() + 0.5)) == []

@@ -130,7 +130,6 @@ def test_laws(name, impl, dtype):
 
 QUICK = [law for law in laws.LAWS if law not in (*OF_DERIVATIVES, *OF_EDGES, "one_graph_over_lengths")]
 HARD = ["decode_equals_prefill", "packed_equals_separate", "padded_equals_unpadded", "shift_invariance", "head_slices"]
-HARD += ["rejected_drafts_do_not_matter"]
 
 
 @pytest.mark.parametrize("name", a_third(name for name in [*OF_PAIRS, *ENCODINGS] if name in ADDED))
@@ -144,9 +143,13 @@ def test_a_sample(name):
     check(name, encoding, other, HARD)
 
 
-@pytest.mark.parametrize("name", [name for name in ENCODINGS if name not in ("convolutional", "conditional")])
-def test_rejected_drafts_of_every_entry(name):
-    check(name, build(name), laws.Setting(dtype=torch.float64), ["rejected_drafts_do_not_matter"])
+EVERY_DAY = ["decode_equals_prefill", "packed_equals_separate", "head_slices", "gradients", "rejected_drafts_do_not_matter"]
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_the_laws_that_oracles_do_not_repeat(name):
+    """Slices of heads, gradients, decoding, packing, rejected drafts hold for every entry, so no oracle repeats them."""
+    check(name, build(name), laws.Setting(dtype=torch.float64), EVERY_DAY)
 
 
 @pytest.mark.parametrize("dtype", DTYPES[1:], ids=str)
@@ -181,17 +184,6 @@ def test_edges_in_every_dtype(name, dtype):
     for causal in (True, False):
         if causal or "causal_only" not in encoding.traits:
             check(name, encoding, laws.Setting(dtype=dtype, causal=causal), OF_EDGES)
-
-
-# FLOATER's differences go through a solver, a stack's through several encodings, the others have many parameters.
-SLOW = dict.fromkeys(
-    ("floater", "stack", "learned", "learned offset", "shaw", "transformer_xl", *ADDED), pytest.mark.acceptance
-)
-
-
-@pytest.mark.parametrize("name", thinned(4, [pytest.param(name, marks=SLOW.get(name, ())) for name in ALL]))
-def test_gradients(name):
-    check(name, build(name), laws.Setting(), ["gradients"])
 
 
 @pytest.mark.parametrize("impl", [*AT_ONCE, "auto"])

@@ -18,7 +18,7 @@ from posenc.encodings.shaw import Shaw
 from posenc.encodings.sinusoidal import Sinusoidal
 from posenc.encodings.xpos import XPos
 from posenc.structure import added_to_output
-from posenc.support.tensor_checks import readable
+from posenc.support.tensors import readable
 
 
 class Absolute(Sinusoidal):

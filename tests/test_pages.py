@@ -52,8 +52,8 @@ y。
 
 ## 使用者
 
-- 作者
-- BLOOM
+- its authors：作者
+- Falcon (the first)：初代 Falcon
 """
 
 
@@ -70,7 +70,7 @@ def test_a_page_without_a_translation_is_in_english(mine):
     assert said.breaks.zh == "Nowhere."
     assert (said.latex, said.source, said.code, said.example) == ("a\nb", "A paper", "", "")
     assert said.differs is said.coordinates is None
-    assert (said.options, said.used_by, said.translates) == ({}, (), "")
+    assert (said.options, said.used_by, said.translates) == ({}, {}, "")
 
 
 def test_a_section_without_a_translation_is_in_english(mine):
@@ -79,7 +79,8 @@ def test_a_section_without_a_translation_is_in_english(mine):
     assert said.title.both() == ("Mine", "我的")
     assert said.idea.zh == "一行，与另一行 x y。"
     assert said.breaks.both() == ("Nowhere.", "Nowhere.")
-    assert (said.options, said.used_by, said.translates) == ({"n_heads": "头数：整数"}, ("作者", "BLOOM"), "0123abcd")
+    assert (said.options, said.translates) == ({"n_heads": "头数：整数"}, "0123abcd")
+    assert said.used_by == {"its authors": "作者", "Falcon (the first)": "初代 Falcon"}
 
 
 @pytest.mark.parametrize(
@@ -98,7 +99,7 @@ def test_a_section_without_a_translation_is_in_english(mine):
         ("mine.zh.md", "## 使用者", "## 选项", "the section '选项' stands twice"),
         ("mine.zh.md", "- `n_heads`：", "- n_heads: ", "expected a list of '- `NAME`：MEANING'"),
         ("mine.zh.md", "- `n_heads`：头数：整数", "- `n_heads`：头数\n- `n_heads`：头", "'n_heads' stands twice"),
-        ("mine.zh.md", "- BLOOM", "BLOOM", "expected a list of '- NAME'"),
+        ("mine.zh.md", "- its authors：作者", "- 作者", "expected a list of '- ENGLISH：CHINESE'"),
         ("mine.zh.md", "<!-- translates 0123abcd -->", "<!-- translated -->", "expected to begin with"),
     ],
 )
@@ -127,7 +128,8 @@ def test_every_entry_has_a_page_with_the_needed_sections(entry):
     assert said.title.en == entry.title
     assert entry.used_by
     assert set(said.options) <= set(options_of(entry)), "its Chinese describes options that there are not"
-    assert not said.used_by or len(said.used_by) == len(entry.used_by), "its Chinese has other users"
+    assert set(said.used_by) <= set(entry.used_by), "its Chinese has other users"
+    assert all(english != chinese for english, chinese in said.used_by.items()), "its Chinese says what the English says"
     english, chinese = site_page(row, "en"), site_page(row, "zh")
     headings = [line[3:].split(" from ")[0] for line in english.splitlines() if line.startswith("## ")]
     assert headings == [*(["What was measured"] if entry.name in STUDIED else []), *HEADINGS]

@@ -15,9 +15,10 @@ import pytest
 
 import in_process
 import lab_results
+from posenc.checking import table_files
 from posenc.configs import ConfigError, headers, read_config
 from posenc.configs.convert.source import look
-from posenc.explorer import table_files, views
+from posenc.explorer import views
 from posenc.lab.experiment import read_experiment, strict_yaml
 from posenc.lab.records.results import Folder
 from posenc.support import strict_json
@@ -175,7 +176,7 @@ def test_what_the_standard_allows_is_read() -> None:
 
 
 def test_a_text_that_is_too_large(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(strict_json, "LARGEST", 2**20)
+    monkeypatch.setattr(strict_json, "MOST_BYTES", 2**20)
     (path := tmp_path / "large.json").write_bytes(b"[" + b"1," * 2**20 + b"1]")
     with pytest.raises(ValueError, match=r"large\.json: larger than 1 MiB"):
         strict_json.read(path)

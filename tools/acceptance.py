@@ -89,16 +89,17 @@ TARGETS = {
 
 
 WIDTH = max(map(len, TARGETS)) + 1
+PYTEST = ("-m", "pytest", "-o", "timeout=0")  # these tests take as long as they take
 
 
 def command(target: str) -> list[str]:
     """The pytest command of a target. Every acceptance test is in exactly one target that runs as installed."""
     if target in ENVIRONMENTS:
         shorter = ["-m", "not acceptance"] if target in ON_REQUEST else []
-        return [str(environment(target)), "-m", "pytest", *shorter, *TARGETS[target]]
+        return [str(environment(target)), *PYTEST, *shorter, *TARGETS[target]]
     elsewhere = (REST, *ENVIRONMENTS)
     others = [path for name, paths in TARGETS.items() if name not in elsewhere for path in paths] if target == REST else []
-    return [sys.executable, "-m", "pytest", "-m", "acceptance", *TARGETS[target], *(f"--ignore={path}" for path in others)]
+    return [sys.executable, *PYTEST, "-m", "acceptance", *TARGETS[target], *(f"--ignore={path}" for path in others)]
 
 
 def environment(target: str) -> Path:

@@ -70,7 +70,7 @@ def settings(name: str, device: str) -> Iterator[Setting]:
         yield Setting(device=device, dtype=dtype)
     for impl, backend in BACKENDS.items():
         on_device = impl != "flex" or device == "cuda"
-        if on_device and (impl == "reference" or backend.refuses(plain) is None):
+        if on_device and (impl == "reference" or backend.refuses(plain, plain.structure()) is None):
             for dtype in DTYPES:
                 wide = {"d_model": 64, "n_heads": 4, "n_kv_heads": 2} if impl == "flex" else {}
                 yield Setting(device=device, dtype=dtype, impl=impl, causal=True, **wide)

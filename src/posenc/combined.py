@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 import torch
 from torch import Tensor, nn
 
-from posenc.encoding import SEAMS, BiasFn, PositionalEncoding, Seam, Side, Trait
+from posenc.encoding import SEAMS, BiasFn, PositionalEncoding, Seam, Side, Trait, usual_scale
 from posenc.frequencies.layouts import Planes
 from posenc.positions import Positions
-from posenc.structure import Blocks, Distances, Regions, Scores, Structure, distance_terms, rotation_of, usual_scale
+from posenc.structure import Blocks, Distances, Regions, Scores, Structure, distance_terms, rotation_of
 from posenc.support.checked import checked_on_failure
 from posenc.support.identity import label
 
@@ -96,7 +96,7 @@ class Stack(PositionalEncoding):
                 return Blocks(None)
             others = [part for n, part in enumerate(self) if n != replacing[0]]
             return Blocks(functools.partial(_blocks, first.logits, others), first.beyond)
-        terms = [distance_terms(part) for part in self]
+        terms = [distance_terms(part, structure) for part, structure in zip(self, structures, strict=True)]
         if None in terms or not any(terms):
             return None
         biased = [structure for structure in structures if isinstance(structure, Distances)]

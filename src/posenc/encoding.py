@@ -4,14 +4,14 @@ Position can enter at four seams. An encoding overrides the seams it uses; the b
 
     x ── embed ──► q, k, v ── rotate ──► logits = q·k·scale + bias ── finish ──► softmax(logits)·v
 
-What seams share (checks, tables, dtypes) is in support/seams.py and support/precision.py; what `structure` returns, in
-structure.py.
+What the seams share (checks, tables, dtypes) is in support/tensors.py; what `structure` returns, in structure.py.
 
 Legend: b batch, t tokens, h query heads, i query, j key, d channel, n distances.
 """
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Literal, get_args
@@ -20,42 +20,15 @@ import torch
 from torch import Tensor
 
 from posenc.positions import Positions, own_rows
-from posenc.structure import Distances, Scores, usual_scale
-from posenc.support import checks
-from posenc.support.checked import check_arguments, checked, checked_on_failure
+from posenc.structure import Distances, Scores, Structure
+from posenc.support import checks, tensors
+from posenc.support.checked import checked, checked_heads, checked_on_failure, guard
 from posenc.support.identity import Configuration, Identity, described
-from posenc.support.precision import ExactParameters, working_dtype
-from posenc.support.seams import (
-    SIDES,
-    carried_by_few,
-    check_coords,
-    check_embeddings,
-    checked_heads,
-    distances_of_few,
-    into,
-    is_plain,
-    one_per_head,
-    tables_at,
-)
-from posenc.support.seams import Side as Side
+from posenc.support.tensors import ExactParameters
+from posenc.support.tensors import Side as Side
 
 if TYPE_CHECKING:
-    from posenc.structure import Structure
     from posenc.support.shapes import Float, Num
-
-Seam = Literal["embed", "rotate", "bias", "finish"]
-SEAMS: tuple[Seam, ...] = get_args(Seam)  # in the order in which they act
-Trait = Literal["local", "shift_invariant", "norm_preserving", "causal_only"]
-BiasFn = Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]
-"""(b, h, i, j), integer tensors that broadcast together, to the term added to the logit there."""
-
-# How the arguments of an overridden method are checked: before a call or, where every token calls it, after a failure.
-GUARDS: dict[str, Callable[..., Any]] = {
-    **dict.fromkeys(("bias", "at_length"), checked),
-    **dict.fromkeys(("prepare", "tables", "read_hidden", "embed", "rotate", "finish", "softmax_scale"), checked_on_failure),
-    **dict.fromkeys(("at_layer", "at_distance", "largest_position"), checked_on_failure),
-    "heads": checked_heads,
-}
 
 
 class PositionalEncoding(ExactParameters):
@@ -78,10 +51,7 @@ class PositionalEncoding(ExactParameters):
     def __init_subclass__(cls, **options: Any) -> None:
         """Errors of what a class overrides name the argument; an inherited structure does not outlive a new seam."""
         super().__init_subclass__(**options)
-        for name in GUARDS.keys() & vars(cls).keys():
-            method, inherited = vars(cls)[name], getattr(super(cls, cls), name, None)
-            if method is not getattr(PositionalEncoding, name, None) and not isinstance(method, property):
-                setattr(cls, name, GUARDS[name](method, inherited))
+        guard(cls, PositionalEncoding)
         if "seams" not in vars(cls) and not isinstance(cls.seams, property):
             cls.seams = frozenset(s for s in SEAMS if getattr(cls, s) is not getattr(PositionalEncoding, s))
         nearest = next(base for base in cls.__mro__ if vars(base).keys() & {"structure", "rotate", "bias", "finish"})
@@ -116,15 +86,12 @@ class PositionalEncoding(ExactParameters):
     @checked_on_failure
     def prepare(self, at: Positions, dtype: torch.dtype = torch.float32) -> Positions:
         """The same positions carrying this encoding's tables; `dtype` is float64 where the model computes in float64."""
-        if type(at) is not Positions or type(dtype) is not torch.dtype:
-            check_arguments(PositionalEncoding.prepare, self, at, dtype)
         tables = self.tables(at, dtype)
         return at.replaced(tables={**at.tables, self.identity: tables}) if tables else at
 
+    @checked
     def tables(self, at: Positions, dtype: torch.dtype) -> tuple[Tensor, ...]:
         """What `prepare` computes, each [b, t, …]; nothing by default."""
-        if type(at) is not Positions or type(dtype) is not torch.dtype:
-            check_arguments(PositionalEncoding.tables, self, at, dtype)
         return ()
 
     # Hidden states: for methods that read them. Queries and keys no longer show them, so the positions carry what they say.
@@ -139,16 +106,12 @@ class PositionalEncoding(ExactParameters):
         Called once a layer, before the seams: `Attention` does, and caches what is carried with the keys. What is
         returned holds new `states` under this encoding's `identity`, or other coordinates.
         """
-        if not is_plain(x, at, 3) or (past is not None and type(past) is not Positions):
-            check_arguments(PositionalEncoding.read_hidden, self, x, at, past)
         return at
 
     # The four seams.
 
     def embed(self, x: Float[Tensor, "b t d"], at: Positions) -> Float[Tensor, "b t d"]:
         """x plus the encoding."""
-        if not is_plain(x, at, 3):
-            check_arguments(PositionalEncoding.embed, self, x, at)
         return x
 
     def rotate(
@@ -159,9 +122,8 @@ class PositionalEncoding(ExactParameters):
         The result goes to `out` where that is given, which may be x itself; it is x itself where nothing turns. Queries
         and keys may become wider (PoPE), queries more: `query_copies` for each head (RoPE++).
         """
-        if not is_plain(x, at, 4) or side not in SIDES:
-            check_arguments(PositionalEncoding.rotate, self, x, at, side, out)
-        return into(x, out)
+        tensors.turns(side)
+        return tensors.into(x, out)
 
     @checked
     def bias(
@@ -212,7 +174,13 @@ class PositionalEncoding(ExactParameters):
         return None
 
 
-_NOTHING = PositionalEncoding()  # made once: a compiler cannot trace the digest of a configuration
+Seam = Literal["embed", "rotate", "bias", "finish"]
+SEAMS: tuple[Seam, ...] = get_args(Seam)  # in the order in which they act
+Trait = Literal["local", "shift_invariant", "norm_preserving", "causal_only"]
+BiasFn = Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]
+"""(b, h, i, j), integer tensors that broadcast together, to the term added to the logit there."""
+
+NO_ENCODING = PositionalEncoding()  # made once: a compiler cannot trace the digest of a configuration
 
 
 class AbsoluteEncoding(PositionalEncoding):
@@ -225,13 +193,13 @@ class AbsoluteEncoding(PositionalEncoding):
     d_model: int
 
     def embed(self, x: Float[Tensor, "b t d"], at: Positions) -> Float[Tensor, "b t d"]:
-        check_embeddings(self, x, at)
-        (table,) = tables_at(self, at, x.dtype)
+        tensors.check_embeddings(self, x, at)
+        (table,) = tensors.tables_at(self, at, x.dtype)
         return (x.to(table.dtype) + table).to(x.dtype)
 
     def at_layer(self, n: int) -> PositionalEncoding:
         checks.whole(0, n=n)
-        return self if n == 0 else _NOTHING
+        return self if n == 0 else NO_ENCODING
 
 
 class DistanceBias(PositionalEncoding):
@@ -248,8 +216,8 @@ class DistanceBias(PositionalEncoding):
 
     def tables(self, at: Positions, dtype: torch.dtype) -> tuple[Tensor, ...]:
         """Of few tokens the bias of every pair, [b, t, h, n]; nothing if parameters or buffers, which change, say it."""
-        back = distances_of_few(at)
-        if back is None or any(True for tensors in (self.parameters(), self.buffers()) for _ in tensors):
+        back = tensors.distances_of_few(at)
+        if back is None or any(True for held in (self.parameters(), self.buffers()) for _ in held):
             return ()
         n = len(back)
         vector = self.at_distance(torch.arange(n - 1, -n, -1)).to(dtype)
@@ -257,27 +225,41 @@ class DistanceBias(PositionalEncoding):
 
     def _of_few(self, q: Float[Tensor, "b h i d"], at: Positions) -> Float[Tensor, "#b h i j"] | None:
         """What `Distances.few` says."""
-        bias = carried_by_few(self, at)
-        if bias is None or bias.shape[2] != q.shape[1] or bias.dtype != working_dtype(q.dtype):
+        bias = tensors.carried_by_few(self, at)
+        if bias is None or bias.shape[2] != q.shape[1] or bias.dtype != tensors.working_dtype(q.dtype):
             return None
         return bias.transpose(1, 2)
 
     def bias(self, q: Tensor, k: Tensor, at_q: Positions, at_k: Positions) -> BiasFn:
         """With consecutive positions on both sides b[i-j] is a vector, not a matrix: queries + keys - 1 entries."""
-        check_coords(self, at_q)
-        check_coords(self, at_k)
+        tensors.check_coords(self, at_q)
+        tensors.check_coords(self, at_k)
         if at_q.consecutive_in == at_k.consecutive_in == "row" and at_q.length and at_k.length:
             keys = at_k.length
             offset = at_q.coords[:, :1] - at_k.coords[:, :1]
             delta = offset + torch.arange(1 - keys, at_q.length, device=offset.device)  # [b, n]
-            vector = one_per_head(self.at_distance(delta.reshape(-1)), q).to(q.dtype).unflatten(1, delta.shape)  # [h, b, n]
+            flat = tensors.one_per_head(self.at_distance(delta.reshape(-1)), q).to(q.dtype)
+            vector = flat.unflatten(1, delta.shape)  # [h, b, n]
             return lambda b, h, i, j: vector[h, own_rows(b, at_q, at_k), i - j + (keys - 1)]
         query, key = at_q.coords, at_k.coords
 
         def of_pair(b: Tensor, h: Tensor, i: Tensor, j: Tensor) -> Tensor:
             b = own_rows(b, at_q, at_k)
             delta = query[b, i] - key[b, j]
-            flat = one_per_head(self.at_distance(delta.reshape(-1)), q).to(q.dtype)
+            flat = tensors.one_per_head(self.at_distance(delta.reshape(-1)), q).to(q.dtype)
             return flat[h, torch.arange(delta.numel(), device=delta.device).view(delta.shape)]
 
         return of_pair
+
+
+def usual_scale(d_head: int) -> float:
+    """1/√d_head, the softmax scale of an encoding that asks for no other."""
+    if type(d_head) is not int or d_head < 1:
+        checks.whole(d_head=d_head)
+    return 1 / math.sqrt(d_head)
+
+
+def scale_of(encoding: PositionalEncoding, d_head: int) -> float:
+    """The encoding's softmax scale, or the usual one where it leaves that to others."""
+    scale = encoding.softmax_scale(d_head)
+    return usual_scale(d_head) if scale is None else scale

@@ -10,7 +10,7 @@ Legend: b batch, h query heads, g key heads, i query, j key, d channel, c channe
 from __future__ import annotations
 
 import functools
-import math
+import operator
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
@@ -19,7 +19,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from posenc.support import checks
+from posenc.support.tensors import one_per_head, working_dtype
 
 if TYPE_CHECKING:
     from posenc.attention.options import Options
@@ -200,19 +200,6 @@ Structure = Rotation | Distances | Vectors | Regions | Blocks
 # What a backend asks about an encoding.
 
 
-def usual_scale(d_head: int) -> float:
-    """1/√d_head, the softmax scale of an encoding that asks for no other."""
-    if type(d_head) is not int or d_head < 1:
-        checks.whole(d_head=d_head)
-    return 1 / math.sqrt(d_head)
-
-
-def scale_of(encoding: PositionalEncoding, d_head: int) -> float:
-    """The encoding's softmax scale, or the usual one where it leaves that to others."""
-    scale = encoding.softmax_scale(d_head)
-    return usual_scale(d_head) if scale is None else scale
-
-
 def added_to_output(
     addend: Callable[[Any, Tensor, Positions, Positions, Tensor], Tensor],
 ) -> Callable[[Any, Scores], Tensor]:
@@ -246,17 +233,24 @@ def why_not_fused(encoding: PositionalEncoding) -> str | None:
     return None
 
 
-def distance_terms(encoding: PositionalEncoding) -> tuple[DistanceBias, ...] | None:
-    """The biases of the distance alone whose sum is the bias; empty without a bias, None for any other bias."""
-    structure = encoding.structure()
+def distance_terms(encoding: PositionalEncoding, structure: Structure | None) -> tuple[DistanceBias, ...] | None:
+    """The biases of the distance alone whose sum is the bias; empty without a bias, None for any other bias.
+
+    structure   that of the encoding
+    """
     if type(structure) is Distances:
         return structure.terms
     return None if "bias" in encoding.seams else ()
 
 
-def declared_rotation(encoding: PositionalEncoding) -> Rotation | None:
-    """The rotation that the encoding's structure declares; None where it declares none."""
-    structure = encoding.structure()
+def bias_at(terms: tuple[DistanceBias, ...], delta: Num[Tensor, "n"], q: Tensor) -> Float[Tensor, "h n"]:
+    """The sum of these biases, in the dtype that logits of q are computed in."""
+    total: Tensor = functools.reduce(operator.add, [one_per_head(term.at_distance(delta), q) for term in terms])
+    return total.to(working_dtype(q.dtype))
+
+
+def declared_rotation(structure: Structure | None) -> Rotation | None:
+    """The rotation that a structure declares; None where it declares none."""
     if type(structure) is Regions:
         return structure.rotation
     return structure if type(structure) is Rotation else None
@@ -264,33 +258,17 @@ def declared_rotation(encoding: PositionalEncoding) -> Rotation | None:
 
 def rotation_of(encoding: PositionalEncoding) -> Rotation:
     """The declared rotation; without one, an unknown rotation for an encoding that rotates, and an empty one for others."""
-    declared = declared_rotation(encoding)
+    declared = declared_rotation(encoding.structure())
     if declared is not None:
         return declared
     return Rotation(None, None) if "rotate" in encoding.seams else Rotation((), ())
 
 
-def turned_sides(encoding: PositionalEncoding) -> frozenset[Side]:
-    """The sides that `rotate` may turn: those that its structure says, or every one."""
-    if "rotate" not in encoding.seams:
-        return frozenset()
-    rotation = declared_rotation(encoding)
-    return EVERY_SIDE if rotation is None else rotation.sides
-
-
 def rotated(
-    encoding: PositionalEncoding,
-    q: Float[Tensor, "b h i d"],
-    k: Float[Tensor, "b g j d"],
-    at_q: Positions,
-    at_k: Positions,
-    rotation: Rotation | None = None,
+    encoding: PositionalEncoding, q: Float[Tensor, "b h i d"], k: Float[Tensor, "b g j d"], at_q: Positions, at_k: Positions
 ) -> tuple[Float[Tensor, "b h i d"], Float[Tensor, "b g j d"]]:
-    """Queries and keys turned: both at once where the encoding's structure says how, else `rotate` for each.
-
-    rotation   its `declared_rotation`, of a caller that has asked for it
-    """
-    rotation = rotation or declared_rotation(encoding)
+    """Queries and keys turned: both at once where the encoding's structure says how, else `rotate` for each."""
+    rotation = declared_rotation(encoding.structure())
     if rotation is not None and rotation.both is not None:
         return rotation.both(q, k, at_q, at_k)
     return encoding.rotate(q, at_q, "query"), encoding.rotate(k, at_k, "key")

@@ -19,7 +19,6 @@ SEEN = {
     "order": (".moving", ".choices > *"),
     "rotary_pair": (".plane svg", ".said", "[data-name=m]", "[data-name=n]", "[data-name=lock]"),
     "paths": (".plane svg", ".path .chart svg"),
-    "audit": (".verdict", ".maps section:first-child canvas"),
 }
 BOXES = """(selector) => [...document.querySelector("main").querySelectorAll(selector)]
   .filter((one) => one.checkVisibility())

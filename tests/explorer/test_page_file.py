@@ -213,12 +213,6 @@ def test_a_sentence_of_ones_own_needs_the_server_and_the_page_says_so(opened_fil
         expect(opened_file.locator("[data-name=sentence] small")).to_have_text("posenc explore takes your own")
 
 
-def test_a_file_of_ones_own_needs_the_server(opened_file):
-    go(opened_file, "audit")
-    opened_file.set_input_files("main input[type=file]", {"name": "x.npy", "mimeType": "", "buffer": b"x" * 100})
-    opened_file.wait_for_selector("text=needs posenc explore")
-
-
 @pytest.mark.parametrize("name", one_in(3, ROWS))
 def test_the_file_has_the_rows_of_the_notes(opened_file, name):
     opened_file.goto(f"{opened_file.url.split('#')[0]}#{name}")

@@ -13,8 +13,10 @@ from typer.testing import CliRunner
 
 import posenc
 from posenc.cli import app
+from posenc.explorer import links, views
 from posenc.explorer.rows import ROWS
 from posenc.explorer.trained_words import load
+from posenc.learn.claims import LEDGER
 from sampling import every_second, thinned
 
 # The view of each row, and what of the notes is to be read on the first screen: example, figures. Written by hand.
@@ -141,3 +143,42 @@ def test_a_row_fits_a_telephone(opened):
     page = opened("S17", width=390, lang="zh", dark=True)
     expect(page.locator(".row-card tbody tr").first).to_be_visible()
     assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
+
+
+# The statements of the notes, and the addresses that views had before
+
+
+def test_each_statement_of_the_notes_stands_beside_one_row_with_its_verdict():
+    told = {claim["id"]: claim for name in ROWS for claim in views.data("row", {"name": name}).facts["claims"]}
+    assert set(told) == set(LEDGER)
+    assert len(LEDGER) == 37
+    for name, claim in LEDGER.items():
+        evidence = claim.check()
+        assert told[name]["words"] == claim.words.as_dict()
+        assert told[name]["verdict"] == evidence.verdict.words.as_dict()
+        assert told[name]["value"] == evidence.value.as_dict()
+
+
+@pytest.mark.parametrize("lang", ["en", "zh"])
+@pytest.mark.parametrize(
+    ("address", "row", "claim"),
+    [("true_or_false", "S1", "denominators"), ("true_or_false?claim=never-repeats&answers=tf", "S13", "never-repeats")],
+)
+def test_an_old_address_of_a_statement_opens_its_row(opened, address, row, claim, lang):
+    page = opened(address, lang=lang, width=1440)
+    card = page.locator(f".row-card[data-row={row}]")
+    card.locator(".claims summary").click()
+    evidence = LEDGER[claim].check()
+    expect(card.locator(f"[data-claim={claim}]")).to_contain_text(LEDGER[claim].words.in_language(lang))
+    expect(card.locator(f"[data-claim={claim}] b")).to_have_text(evidence.verdict.words.in_language(lang))
+    expect(card.locator(f"[data-claim={claim}] + dd")).to_have_text(evidence.value.in_language(lang))
+    assert links.address(address) == row
+
+
+@pytest.mark.parametrize(("lang", "said"), [("en", "is checked by the command"), ("zh", "请用命令")])
+def test_the_old_address_of_ones_own_table_names_the_command(opened, lang, said):
+    page = opened("audit?sample=one_cell", lang=lang)
+    expect(page.locator(".gone")).to_contain_text(said)
+    expect(page.locator(".gone")).to_contain_text("posenc check TABLE")
+    with pytest.raises(views.Refused, match="posenc check TABLE"):
+        links.address("audit")

@@ -67,11 +67,11 @@ def test_an_error_is_said_once_beside_its_field_in_the_language_of_the_page(brow
         expect(page.locator(".words.moving button")).to_have_count(6)
         expect(trouble).to_have_count(0)
         page.focus(".words.moving [data-word='0']")
-        page.keyboard.press("ArrowLeft")
-        page.wait_for_url(re.compile("asked=5%2C4%2C3%2C2%2C0%2C1|asked=5,4,3,2,0,1"))
+        page.keyboard.press("ArrowRight")
+        page.wait_for_url(re.compile("asked=1%2C0%2C2%2C3%2C4%2C5|asked=1,0,2,3,4,5"))
         page.wait_for_selector(".stage:not([aria-busy])")
         assert page.locator(".words.moving button").evaluate_all("all => all.map((one) => one.dataset.word).join()") == (
-            "5,4,3,2,0,1"
+            "1,0,2,3,4,5"
         )
     page.close()
 

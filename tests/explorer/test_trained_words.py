@@ -9,6 +9,7 @@ import pytest
 import torch
 
 from posenc.explorer import train_words, trained_words
+from posenc.explorer.parameters import Refused
 from posenc.explorer.trained_words import load, split
 from posenc.lab.experiment import read_experiment
 from posenc.lab.tasks.task import IGNORE
@@ -99,17 +100,59 @@ def test_an_english_sentence_goes_to_the_models_that_know_its_words():
     assert split("The old car is parked beside the school").task == "translation"
 
 
-def test_words_that_no_model_knows_are_refused():
-    for text, said in (
-        ("这部电影很蓝", "'蓝'"),
-        ("the red tree is", "'tree'"),
-        ("The food is good, but the waiter was slow.", "'waiter'; they know .* coffee "),
-        ("the red car is parked beside the food", "'food'; they know .* garage "),
-        ("", "at least two"),
+OWN = (
+    ("The soup is very good but the music was awful", "reviews", "the soup is very good but the music was awful ."),
+    ("I love you", "reviews", "i love you ."),
+    ("The cat sat on the mat.", "reviews", "the cat sat on the mat ."),
+    ("the red car is parked beside the food", "translation", "the red car is parked beside the food ."),
+    ("这本小说很好看，但是结尾很无聊。", "descriptions", "这本 小说 很 好看 ， 但 是结尾 很 无聊 。"),
+    ("我喜欢猫", "descriptions", "我 喜欢猫 。"),
+    ("Python 很有趣", "descriptions", "Python 很 有趣 。"),
+)
+
+
+@pytest.mark.parametrize(("text", "task", "words"), OWN)
+def test_a_sentence_with_words_that_no_model_knows_is_read(text, task, words):
+    sentence = split(text)
+    assert sentence == (task, tuple(words.split()))
+    for encoding in ("nope", "rope"):
+        read = load(task, encoding).read(sentence.words)
+        assert read.words[: len(sentence.words)] == sentence.words
+        torch.testing.assert_close(read.weights.sum(-1), torch.ones(2, 4, len(read.words)).double())
+
+
+def test_an_unknown_word_is_a_vector_of_zeros_at_its_position():
+    """The lab's model, whose table has a row of zeros for it."""
+    words = split(OWN[0][0]).words
+    model = lab_model("reviews", "rope")
+    known = trained_words.about()["tasks"]["reviews"]["vocabulary"]
+    table = torch.cat([model.embedding.weight, torch.zeros(1, model.embedding.weight.shape[1])]).double()
+    model.embedding = torch.nn.Embedding.from_pretrained(table)
+    tokens = torch.tensor([[known.index(word) if word in known else len(known) for word in words]])
+    with torch.no_grad():
+        chances, best = model(tokens, Positions.arange(1, len(words)))[0].softmax(-1).max(-1)
+    read = load("reviews", "rope").read(words)
+    torch.testing.assert_close(read.chances, chances, rtol=0, atol=1e-12)
+    assert read.answers == tuple(known[n] for n in best)
+    assert (read.answers[words.index("awful")], read.answers[words.index("music")]) == ("music", "awful")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("Deep water sleeps.", "the models know none of these words; choose an example"),
+        ("今天天气真好", "know none"),
+        ("?!?!?!", "know none"),
+        ("", "know none"),
+        ("car", "at least two"),
         ("的" * 30, "at most 24"),
-    ):
-        with pytest.raises(ValueError, match=said):
-            split(text)
+        (f"the {'a' * 25} is old", "at most 24 characters"),
+    ],
+)
+def test_what_no_model_can_read_is_refused_in_one_short_sentence(text, said):
+    with pytest.raises(Refused, match=said) as refused:
+        split(text)
+    assert all(len(words) < 100 for words in refused.value.words.both())
 
 
 def test_all_models_translate_the_red_car():

@@ -64,21 +64,6 @@ def test_what_the_page_says_of_the_models_is_so():
         assert record()[f"translation.{name}.right"][-1] == 1
 
 
-@pytest.mark.parametrize(
-    ("sentence", "said"),
-    [
-        ("这部电影很蓝", "蓝"),
-        ("The tree is old.", "tree"),
-        ("The green van is parked outside the park.", "green"),
-        ("。", "two words"),
-        ("的" * 30, "24"),
-    ],
-)
-def test_sentences_that_no_model_knows_are_refused(sentence, said):
-    with pytest.raises(views.Refused, match=said):
-        views.data("heads", {"sentence": sentence})
-
-
 def test_the_film_is_read_with_and_without_positions(opened):
     page = opened("heads", lang="zh")
     expect(page.locator("[data-name=sentence] input")).to_have_value(FILM)
@@ -110,23 +95,24 @@ def test_an_english_page_opens_with_the_difference(opened):
     expect(page.locator(".model [data-role=answer]")).to_have_text([f"→ {word}" for word in answers])
 
 
-def test_an_unknown_word_is_named_with_the_words_that_are_known(browser, server):
-    """In a page of its own, because the browser's console tells of the refusal."""
-    page = browser.new_page(viewport={"width": 1440, "height": 900}, locale="en-GB")
-    page.goto(f"{server}/#/heads")
-    page.wait_for_selector("main[data-ready]")
+@pytest.mark.parametrize("lang", ["en", "zh"])
+def test_a_sentence_of_ones_own_is_read_with_its_unknown_words_marked(opened, lang):
+    page = opened("heads", lang=lang, width=1440)
     field = page.locator("[data-name=sentence] input")
-    field.fill("The soup is very good but the music was awful")
-    field.press("Enter")
-    refused = page.locator("[role=alert]").first
-    expect(refused).to_contain_text("do not know 'soup'; they know")
-    expect(refused).to_contain_text("coffee")
-    field.fill("The coffee is very good but the music was awful")
-    field.press("Enter")
-    expect(page.locator(".model").nth(1).locator("[data-role=answer]")).to_have_text(
-        ["→ good", "→ coffee", "→ awful", "→ music"]
-    )
-    page.close()
+    for sentence, unknown, answers in (
+        ("The soup is very good but the music was awful", ["soup"], ["weather", "awful", "music"]),
+        ("I love you", ["you"], []),
+        ("The coffee is very good but the music was awful", [], ["good", "coffee", "awful", "music"]),
+    ):
+        field.fill(sentence)
+        field.press("Enter")
+        second = page.locator(".model").nth(1)
+        expect(second.locator("[data-role=answer]")).to_have_text([f"→ {word}" for word in answers])
+        expect(second.locator(".unknown text.word")).to_have_text(unknown)
+        told = page.locator(".unknown-words")
+        expect(told).to_contain_text(unknown[0]) if unknown else expect(told).to_be_hidden()
+        page.locator(".attending").nth(1).press("ArrowRight")
+    expect(page.locator("[role=alert]:visible")).to_have_count(0)
 
 
 def test_an_english_page_says_what_chinese_words_mean(opened):

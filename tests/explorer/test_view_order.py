@@ -148,9 +148,12 @@ def test_what_is_unknown_is_refused(asked):
 @pytest.mark.acceptance
 def test_the_reader_guesses_then_sees_the_rows_move_with_the_words(opened):
     page = opened("order?sentence=我爱你")
-    assert read(page) == "你爱我"
+    assert read(page) == "我爱你"
     assert page.locator("[data-role=distance]").count() == 0
     page.click(".choice >> nth=1")
+    page.wait_for_url(re.compile("revealed=true"))
+    page.wait_for_timeout(250)
+    assert read(page) == "你爱我"
     found = arrays()
     assert number(page, "distance") == found["distance"][-1] < ROUNDING
     assert number(page, "weights-apart") < ROUNDING
@@ -197,7 +200,7 @@ def test_dragging_and_keys_move_a_word_alike(opened):
     page.wait_for_timeout(250)
     assert read(page) == "爱我你"
     page.click("[data-role=reverse]")
-    page.wait_for_url(re.compile(r"encoding=rope$"))
+    page.wait_for_url(re.compile("order=2%2C1%2C0"))
     assert number(page, "distance") == found["distance"][row[2, 1, 0]]
 
 
@@ -224,8 +227,31 @@ def test_one_layer_under_a_mask_is_blind_to_its_prefix(opened):
     assert number(page, "last") > 0.01
 
 
-@pytest.mark.parametrize(("order", "stands"), [("2,3,0,1", "屡败屡战"), ("0,0,1,2", "败屡战屡"), ("x", "败屡战屡")])
-def test_a_link_restores_any_order_and_what_is_none_is_the_reversal(opened, order, stands):
+@pytest.mark.parametrize("lang", ["en", "zh"])
+def test_it_starts_as_written_and_every_button_shows_the_outputs(opened, lang):
+    """Each button in the first state: the order that it names, with the outputs that the text below promises."""
+    words = {"en": "I love you", "zh": "我 爱 你"}[lang].split()
+    found = arrays(sentence=" ".join(words))
+    for role, order in (("reverse", (2, 1, 0)), ("prefix", (1, 0, 2)), ("restore", (0, 1, 2))):
+        page = opened("order", lang=lang, still=True)
+        assert read(page) == "".join(words)
+        expect(page.locator("[data-role=distance]")).to_have_count(0)
+        page.click(f"[data-role={role}]")
+        distance = found["distance"][found["orders"].tolist().index(list(order))]
+        expect(page.locator("[data-role=distance]")).to_have_attribute("data-value", str(distance))
+        expect(page.locator(".stage > .hint")).to_be_hidden()
+        assert read(page) == "".join(words[i] for i in order)
+
+
+@pytest.mark.parametrize("asked", ["order=2,1,0", "revealed=true"])
+def test_an_old_address_draws_the_reversed_order_with_its_outputs(opened, asked):
+    page = opened(f"order?sentence=我爱你&{asked}")
+    assert read(page) == "你爱我"
+    assert number(page, "distance") == arrays()["distance"][-1]
+
+
+@pytest.mark.parametrize(("order", "stands"), [("2,3,0,1", "屡败屡战"), ("0,0,1,2", "屡战屡败"), ("x", "屡战屡败")])
+def test_a_link_restores_any_order_and_what_is_none_is_as_written(opened, order, stands):
     page = opened(f"order?sentence=屡战屡败&encoding=alibi&order={order}")
     assert read(page) == stands
     assert "×2" in page.inner_html(".picture")

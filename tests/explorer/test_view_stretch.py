@@ -124,6 +124,29 @@ def test_your_own_words_are_continued_byte_by_byte():
     assert "银杏城" in stretch.readable(stretch.prompt("我喜欢猫和狗", 192))
 
 
+@pytest.mark.parametrize(("text", "length"), [("A cat 🐈 ", 256), ("鲸鱼在海里唱歌。" * 4, 128)])
+def test_what_the_length_adds_is_told_apart_from_how_unusual_the_words_are(text, length):
+    """The bits of the words alone, and the same model's at the trained length, each from the weights."""
+    found = views.data("stretch", {"prompt": text, "length": length})
+    count = min(len(text.encode()), 63)
+    for m, model in enumerate(("alibi", "rope", "yarn")):
+        long, short = (
+            own_numbers(model, stretch.prompt(text, total - 64), b"", total / 128)[0][-count:].mean()
+            for total in (length, 128)
+        )
+        assert found.arrays["words"][m] == pytest.approx(long, abs=6e-5)
+        assert found.arrays["added"][m] == pytest.approx(long - short, abs=6e-5)
+    if length == 128:
+        assert found.arrays["added"].tolist() == [0, 0, 0]
+
+
+def test_length_adds_nothing_to_alibi_and_much_to_rope():
+    added = views.data("stretch", {"prompt": EN, "length": 512}).arrays["added"]
+    assert abs(added[0]) < 0.05
+    assert added[1] > 5 > 1 > added[2]
+    assert views.data("stretch", {"prompt": ""}).arrays["added"].tolist() == [0, 0, 0]
+
+
 @pytest.mark.parametrize("given", [{"length": 64}, {"length": 1088}, {"length": 130}, {"prompt": "a" * 201}])
 def test_other_lengths_and_longer_words_are_refused(given):
     with pytest.raises(views.Refused, match=next(iter(given))):
@@ -193,6 +216,17 @@ def test_the_shipped_weights_score_as_the_records_say(times):
 
 def written_on(page) -> list[str]:
     return page.locator(".written mark").all_text_contents()
+
+
+@pytest.mark.parametrize(("lang", "said"), [("en", "how unusual the words are"), ("zh", "有多陌生")])
+def test_the_page_says_what_the_number_of_own_words_measures(opened, lang, said):
+    page = opened(f"stretch?prompt={EN}&length=512", lang=lang, still=True)
+    found = views.data("stretch", {"prompt": EN, "length": 512}).arrays
+    for name in ("words", "added"):
+        shown = page.locator(f"[data-role={name}]").evaluate_all("all => all.map((one) => Number(one.dataset.value))")
+        assert shown == pytest.approx(found[name].tolist(), abs=1e-12)
+    expect(page.locator(".of-words")).to_contain_text(said)
+    assert "+" in page.locator("[data-role=added]").nth(1).inner_text()
 
 
 @pytest.mark.parametrize(("lang", "width", "prompt"), [("en", 1100, EN), ("zh", 390, ZH)])

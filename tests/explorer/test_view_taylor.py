@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 import torch
 
+from posenc import measures
 from posenc.explorer import views
 
 
@@ -90,3 +94,15 @@ def test_the_page_shows_each_order_at_the_chosen_size(opened):
     assert [value(page, role) for role in roles] == pytest.approx(wanted, abs=1e-14)
     assert value(page, "score-first") == pytest.approx(e * a["score"][1])
     assert value(page, "score-left") == 0
+
+
+def test_two_requests_at_once_are_both_answered():
+    """The server computes two at a time, and the levels of forward differentiation belong to the process."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    try:
+        with ThreadPoolExecutor(4) as pool:
+            found = list(pool.map(lambda _: measures.taylor_split(eps=0.1), range(24)))
+    finally:
+        sys.setswitchinterval(before)
+    assert len(set(found)) == 1

@@ -46,10 +46,17 @@ def facts() -> dict[str, dict[str, Any]]:
     found = {model_type: _described(loaded) for model_type, loaded in classes.items()}
     for about in found.values():  # a part says only what its own class would not
         for part in about["parts"].values():
-            own = found.get(part["model_type"], {"defaults": {}})["defaults"]
+            inner = found.get(part["model_type"], {"defaults": {}, "base": None})
+            own = inner["defaults"]
             for key in [key for key, value in part.items() if key != "model_type" and own.get(key) in (None, value)]:
-                del part[key]
+                if not (key == "rope_parameters" and _other_base(part[key], inner["base"])):
+                    del part[key]
     return found
+
+
+def _other_base(rotary: Any, base: float | None) -> bool:
+    """Whether a whole model gives its part another base than the part's class has alone."""
+    return isinstance(rotary, dict) and rotary.get("rope_theta", base) != base
 
 
 def _described(loaded: Any) -> dict[str, Any]:

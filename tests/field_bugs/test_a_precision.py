@@ -21,7 +21,7 @@ from posenc.encodings.sinusoidal import Sinusoidal
 from posenc.frequencies import dynamic, longrope, rotary
 from posenc.kernels.rotation import few_tokens
 from posenc.kernels.sin_cos import sin_cos
-from posenc.support.seams import tables_at
+from posenc.support.tensors import tables_at
 from test_laws import build
 
 DTYPES = (torch.float16, torch.bfloat16, torch.float32)

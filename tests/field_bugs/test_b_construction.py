@@ -19,7 +19,7 @@ from posenc.encodings.bases.window_bias import WindowBias
 from posenc.encodings.rope import RoPE
 from posenc.encodings.sinusoidal import Sinusoidal
 from posenc.kernels.rotation import few_tokens
-from posenc.support.precision import ExactParameters
+from posenc.support.tensors import ExactParameters
 from sampling import ENCODINGS, IN_A_ROW, OnTheDiagonal
 from test_laws import OPTIONS, SIZES, build
 

@@ -20,7 +20,7 @@ from posenc.encodings.learned import Learned
 from posenc.encodings.rope import RoPE
 from posenc.encodings.sinusoidal import Sinusoidal
 from posenc.kernels.rotation import few_tokens
-from posenc.support.seams import tables_at
+from posenc.support.tensors import tables_at
 from sampling import IN_A_ROW
 from test_laws import build
 

@@ -18,7 +18,7 @@ from posenc.configs import spec as specs
 from posenc.encodings.rope import RoPE
 from posenc.frequencies import dynamic, longrope, proportional, rotary, yarn_range
 from posenc.frequencies.lengths import DynamicNTK, LongRoPE
-from posenc.support.seams import tables_at
+from posenc.support.tensors import tables_at
 
 L = 32  # the trained length
 

@@ -17,8 +17,9 @@ from field_bugs.worlds import ROTARY, heads, near, same
 from posenc import Positions
 from posenc.encodings.rope import RoPE
 from posenc.frequencies import layouts
-from posenc.kernels.rotation import few_tokens, torch_operator
-from posenc.support.seams import tables_at
+from posenc.kernels import rotation
+from posenc.kernels.rotation import few_tokens
+from posenc.support.tensors import tables_at
 from test_laws import build
 
 # E1 ---------------------------------------------------------------------------------------------------------------------
@@ -139,9 +140,9 @@ def plant_E3_the_cosine_of_a_cosine(patch):
 
 
 def plant_E3_plain_torch_turns_the_other_way(patch):
-    made = torch_operator.in_torch
+    made = rotation.in_torch
     wrong = lambda x, cos, sin, *options: made(x, cos, -sin, *options)  # noqa: E731
-    patch.setattr(torch_operator, "exported", wrong)
+    patch.setattr(rotation, "exported", wrong)
 
 
 # E4 ---------------------------------------------------------------------------------------------------------------------
@@ -186,14 +187,14 @@ def test_E4_what_is_turned_in_place_refuses_gradients():
 
 
 def plant_E4_backward_takes_the_other_layout(patch):
-    made = torch_operator.turned
+    made = rotation.turned
 
     def backward(ctx, gradient):
         cos, sin = ctx.saved_tensors[1:]
         start, *_, back = ctx.options
         return None, made(gradient, cos, sin, start, True, True, not back), None, None, None, None, None, None
 
-    patch.setattr(torch_operator._Differentiable, "backward", staticmethod(backward))
+    patch.setattr(rotation._Differentiable, "backward", staticmethod(backward))
 
 
 def test_E3_tables_are_cosines_and_sines():

@@ -45,7 +45,7 @@ SHARED = ("torch._dynamo", "torch._functorch.aot_autograd", "pytest", "_pytest.d
 
 
 # Files that do nothing but refuse.
-OF_CHECKS = ("support/checks.py", "support/checked.py", "support/tensor_checks.py")
+OF_CHECKS = ("support/checks.py", "support/checked.py", "support/tensors.py")
 # Kinds of change that an encoding's formula hides from the laws, which compare an encoding with itself.
 FORMULA = ("arithmetic", "constant", "off by one", "sign", "swapped name")
 

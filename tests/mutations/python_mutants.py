@@ -164,7 +164,7 @@ def _says(node: ast.AST) -> bool:
     if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
         name = node.targets[0].id
         is_type = isinstance(node.value, ast.Subscript) and name[:1].isupper() and name[1:2].islower()
-        return name in ("__all__", "ENTRY") or is_type
+        return name == "__all__" or is_type
     return False
 
 

@@ -401,7 +401,7 @@ def test_auto_takes_the_fused_backend_where_it_can():
 
     def chosen(impl, encoding):
         return next(
-            name for name, one in BACKENDS.items() if one is backend_of(Call(q, q, q, encoding, at, at, True), impl)
+            name for name, one in BACKENDS.items() if one is backend_of(Call.of(q, q, q, encoding, at, at, True), impl)
         )
 
     assert chosen("auto", NoPE()) == "sdpa"

@@ -313,7 +313,7 @@ def test_a_block_is_given_the_keys_that_it_may_see_and_no_others(given, start, c
     at = Positions.arange(2, n, start)
     q = torch.zeros(2, 1, n, 1)
     options = Options(window=given.get("window"), chunk=chunk)
-    cut = windows.ranges_of(Call(q, q, q, NoPE(), at, at, causal, options))
+    cut = windows.ranges_of(Call.of(q, q, q, NoPE(), at, at, causal, options))
     assert [queries.start for queries, _ in cut] == [0, *(queries.stop for queries, _ in cut[:-1])]
     for queries, keys in cut:
         seen = [

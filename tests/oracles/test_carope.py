@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from posenc import Attention, Positions, attend
+from posenc import Positions, attend
 from posenc.encodings.carope import CARoPE
 from posenc.encodings.rope import RoPE
 
@@ -85,36 +85,6 @@ def test_a_fresh_one_is_rope(base):
     close(attend(q, k, v, encoding, encoding.read_hidden(x, at)), expected, atol=1e-11)
     fresh = CARoPE(M, H, D, base=base).double()
     close(attend(q, k, v, fresh, fresh.read_hidden(x, at)), expected, atol=1e-5)
-
-
-@pytest.mark.parametrize("ends", [(0, 5, 6, 7, 9), tuple(range(10))], ids=str)
-def test_decoding_is_the_prefill(ends):
-    layer = Attention(32, H, CARoPE(32, H, 8, n_kv_heads=G), n_kv_heads=G).double()
-    with torch.no_grad():
-        layer.encoding.weight.normal_()
-    x, cache, outputs = torch.from_numpy(draw(5, 2, 9, 32)), None, []
-    for begin, end in itertools.pairwise(ends):
-        out, cache = layer.decode(x[:, begin:end], Positions.arange(2, end - begin, begin), cache)
-        outputs.append(out)
-    close(torch.cat(outputs, dim=1), layer(x, Positions.arange(2, 9)).detach(), atol=1e-11)
-
-
-def test_a_slice_of_the_heads():
-    q, _, _, x = tensors()
-    q, x, encoding = torch.from_numpy(q), torch.from_numpy(x), filled()
-    whole = encoding.rotate(q, encoding.read_hidden(x, Positions.arange(2, 7)), "query")
-    part = encoding.heads(1, 4)
-    mine = part.rotate(q[:, 1:4], part.read_hidden(x, Positions.arange(2, 7)), "query")
-    close(mine, whole[:, 1:4].detach())
-    assert encoding.rotate(q, Positions.arange(2, 7), "value") is q
-
-
-def test_gradients_by_differences():
-    q, k, v, x = map(torch.from_numpy, tensors(1, 4))
-    encoding, at = filled(), Positions.arange(1, 4)
-    assert torch.autograd.gradcheck(
-        lambda *_: attend(q, k, v, encoding, encoding.read_hidden(x, at)), tuple(encoding.parameters())
-    )
 
 
 def test_wrong_arguments():

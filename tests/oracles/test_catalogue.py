@@ -1,5 +1,6 @@
 """Encodings by name: defaults of the papers, sizes, and where other names lead."""
 
+import dataclasses
 import importlib
 import inspect
 import math
@@ -12,7 +13,7 @@ import torch
 
 import posenc
 from posenc import Positions, attend, create, names
-from posenc.catalogue import lookup
+from posenc.catalogue import facts, lookup
 from posenc.catalogue.description import positions_of
 from posenc.catalogue.lookup import BY_NAME
 from posenc.catalogue.methods import groups
@@ -100,9 +101,9 @@ def test_traits(name, traits):
 
 
 @pytest.mark.parametrize("entry", lookup.ENTRIES, ids=lambda entry: entry.name)
-def test_an_entry_is_that_of_its_module_and_says_what_its_encoding_needs(entry):
+def test_an_entry_names_its_module_and_says_what_its_encoding_needs(entry):
     assert entry.maker().__module__ == entry.module
-    assert entry == importlib.import_module(entry.module).ENTRY
+    assert not hasattr(importlib.import_module(entry.module), "ENTRY"), "its facts stand at the head of its page"
     assert re.fullmatch(r"20\d\d-(0[1-9]|1[0-2])", entry.published)
     if entry.kind == "positions":
         assert entry.load() is Positions
@@ -160,25 +161,71 @@ def test_the_catalogue_is_grouped_by_kind_then_by_parameters_then_by_date():
     ]
 
 
+HEAD = """# Mine
+
+- kind: biased
+- published: 2024-01
+- formula: q·k
+- class: Mine
+- used by: research; BERT
+"""
+
+
 @pytest.mark.parametrize(
-    ("written", "message"),
+    ("old", "new", "message"),
     [
-        ("ENTRY = Entry(name='mine')\n", "mine.py: expected ENTRY = Entry"),
-        ("ENTRY = Entry(**ALIBI)\nprint()\n", "mine.py: expected ENTRY = Entry"),
-        ("ENTRY = Entry(**ALIBI)\n", "mine.py: expected ENTRY = Entry"),
-        ("ENTRY = {alibi}", "mine.py: ENTRY has the name 'alibi', expected that of its file, 'mine'"),
-        ("ENTRY = {scaled}", "mine.py: ENTRY has the kind 'scaled', whose files stand in posenc.encodings.scalings"),
+        ("# Mine\n", "Mine\n", "expected '# TITLE'"),
+        ("- kind: biased\n", "", "expected a line '- kind: …' below the title, got none"),
+        ("kind: biased", "kind: bias", "kind: expected none or added or .*, got 'bias'"),
+        ("kind: biased", "kind: scaled", "kind: expected this page in posenc.encodings.scalings"),
+        ("2024-01", "2024-13", "published: expected a year and a month such as 2017-06, got '2024-13'"),
+        ("class: Mine", "class:Mine", "expected '- FACT: VALUE' below the title, got '- class:Mine'"),
+        ("class: Mine", "classes: Mine", "unknown fact 'classes'; known: kind, published, formula, class, file"),
+        ("class: Mine", "kind: biased", "the fact 'kind' stands twice"),
+        ("class: Mine", "class: Mine\n- axes: two", "axes: expected a whole number, got 'two'"),
+        ("class: Mine", "class: Mine\n- both ways: no", "both ways: expected yes, got 'no'"),
+        ("class: Mine", "class: Mine\n- needs: parameters; shape", "needs: expected parameters or .*, got 'shape'"),
     ],
 )
-def test_an_entry_that_cannot_be_read_names_its_file(tmp_path, written, message):
-    alibi = repr(lookup.BY_NAME["alibi"])
+def test_a_fact_that_cannot_be_read_names_its_page(tmp_path, old, new, message):
     (tmp_path / "encodings").mkdir()
-    scaled = alibi.replace("'alibi'", "'mine'").replace("'biased'", "'scaled'")
-    (tmp_path / "encodings" / "mine.py").write_text("import torch\n\n" + written.format(alibi=alibi, scaled=scaled))
-    with pytest.raises(ValueError, match=message):
+    page = tmp_path / "encodings" / "mine.md"
+    page.write_text(HEAD, encoding="utf-8")
+    (entry,) = lookup.entries_in(tmp_path)
+    assert (entry.name, entry.title, entry.class_name, entry.used_by) == ("mine", "Mine", "Mine", ("research", "BERT"))
+    assert HEAD.count(old) == 1
+    page.write_text(HEAD.replace(old, new), encoding="utf-8")
+    with pytest.raises(ValueError, match=f"mine.md: {message}"):
         lookup.entries_in(tmp_path)
-    (tmp_path / "encodings" / "mine.py").write_text("import torch\n\nENTRY = " + alibi.replace("'alibi'", "'mine'"))
-    assert [entry.name for entry in lookup.entries_in(tmp_path)] == ["mine"]
+
+
+@pytest.mark.parametrize("page", [None, "# Mine\n\n## Idea\n\nNear.\n"])
+def test_an_entry_in_python_is_refused_with_the_lines_that_replace_it(tmp_path, page):
+    (tmp_path / "encodings").mkdir()
+    (tmp_path / "encodings" / "mine.py").write_text(
+        'import torch\n\nENTRY = Entry(\n    name="mine",\n    class_name="Mine",\n    title="Mine",\n    kind="biased",\n'
+        '    published="2024-01",\n    formula="q·k",\n    used_by=("research", "BERT"),\n    axes=2,\n'
+        '    both_ways=True,\n    small={"n": 3},\n)\n',
+        encoding="utf-8",
+    )
+    if page:
+        (tmp_path / "encodings" / "mine.md").write_text(page, encoding="utf-8")
+    with pytest.raises(ValueError, match=r"mine.py: expected the facts at the head of mine.md") as refused:
+        lookup.entries_in(tmp_path)
+    lines = "# Mine" + str(refused.value).partition("# Mine")[2]
+    (tmp_path / "encodings" / "mine.md").write_text(lines + "\n\n## Idea\n", encoding="utf-8")
+    (entry,) = lookup.entries_in(tmp_path)
+    assert (entry.class_name, entry.axes, entry.both_ways, entry.small) == ("Mine", 2, True, {"n": 3})
+    assert (entry.published, entry.formula, entry.used_by) == ("2024-01", "q·k", ("research", "BERT"))
+
+
+def test_a_value_of_several_lines_is_read_as_it_was_written(tmp_path):
+    page = tmp_path / "mine.md"
+    page.write_text(HEAD.replace("q·k", "q·k\n    + b\n  )"), encoding="utf-8")
+    entry = facts.entry_in(page)
+    assert entry.formula == "q·k\n  + b\n)"
+    page.write_text(f"# Mine\n\n{facts.lines_of(dataclasses.asdict(entry))}\n", encoding="utf-8")
+    assert facts.entry_in(page) == entry
 
 
 def test_d_head_is_enough_where_that_is_all_it_needs():

@@ -63,14 +63,6 @@ def test_a_model_in_16_bits_rounds_once_A6(dtype, bits):
     near_once_rounded(got.detach().double().numpy(), exact, bits, 4.0)
 
 
-def test_packed_documents_count_their_own_tokens_F3():
-    q, k, v = (draw(seed, 1, 2, 9, D) for seed in (1, 2, 3))
-    documents, order, encoding = [[0, 0, 0, 0, 1, 1, 1, 1, 1]], [range(9)], filled()
-    may = sees(order, order, documents, documents)
-    got = attend(*map(torch.from_numpy, (q, k, v)), encoding, Positions.packed([0, 4, 9]))
-    close(got, attention(contextual(products(q, k), q, encoding, may, order), v, may))
-
-
 def test_padding_counts_for_nothing_F1():
     q, k, v = (draw(seed, 2, 2, 6, D) for seed in (1, 2, 3))
     mask = torch.tensor([[0, 0, 1, 1, 1, 1], [1, 1, 1, 1, 0, 0]])
@@ -93,14 +85,6 @@ def test_keys_stored_in_any_order_F10():
     scrambled = Positions.arange(2, 7).take(torch.tensor(stored))
     out_of_order = attend(torch.from_numpy(q)[:, :, stored], keys, values, encoding, scrambled)
     close(out_of_order, got[:, :, stored].detach())
-
-
-def test_decode_row_is_the_last_row_F8():
-    q, k, v = (torch.from_numpy(draw(seed, 1, 2, 9, D)) for seed in (1, 2, 3))
-    encoding = filled()
-    whole = attend(q, k, v, encoding, Positions.arange(1, 9))
-    last = attend(q[:, :, 8:], k, v, encoding, Positions.decode([8]), Positions.arange(1, 9))
-    close(last, whole[:, :, 8:].detach())
 
 
 def test_gates_read_the_logits_with_their_scale_and_bias():
@@ -130,13 +114,6 @@ def test_whole_counts_read_whole_rows():
     for i in range(4):
         for j in range(i + 1):
             close(got[i, j], np.float64(q[0, 0, i].numpy() @ encoding.table.detach().numpy()[i - j + 1]), atol=1e-10)
-
-
-def test_gradients_by_differences_through_the_gates():
-    encoding, at = filled(6), Positions.arange(1, 4)
-    q, k, v = (torch.from_numpy(draw(seed, 1, 2, 4, D)).requires_grad_() for seed in (1, 2, 3))
-    inputs = (q, k, v, encoding.table)
-    assert torch.autograd.gradcheck(lambda q, k, v, *_: attend(q, k, v, encoding, at), inputs)
 
 
 def counted_and_by_formula(monkeypatch, logits, q, encoding, seen, incoming):

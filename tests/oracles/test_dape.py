@@ -7,7 +7,7 @@ import pytest
 import torch
 
 import posenc
-from posenc import Attention, Positions, Scores, attend
+from posenc import Positions, Scores, attend
 from posenc.encodings.dape import DAPE
 
 from .by_hand import attention, close, draw, each, products, sees
@@ -141,17 +141,6 @@ def test_without_its_network_it_is_its_bias():
     q, k, v = (torch.from_numpy(draw(seed, 1, H, 6, D)) for seed in (1, 2, 3))
     at = Positions.arange(1, 6)
     close(attend(q, k, v, encoding, at), attend(q, k, v, encoding.over, at).detach())
-
-
-@pytest.mark.parametrize("kernel", [1, 3])
-def test_decoding_is_the_prefill(kernel):
-    """Also of version 2, whose authors' code pads the hidden layer otherwise when it decodes."""
-    layer = Attention(H * D, H, filled(kernel=kernel), n_kv_heads=2).double()
-    x, cache, outputs = torch.from_numpy(draw(4, 2, 8, H * D)), None, []
-    for begin, end in ((0, 5), (5, 6), (6, 8)):
-        out, cache = layer.decode(x[:, begin:end], Positions.arange(2, end - begin, begin), cache)
-        outputs.append(out)
-    close(torch.cat(outputs, dim=1), layer(x, Positions.arange(2, 8)).detach())
 
 
 def test_wrong_arguments():

@@ -18,7 +18,7 @@ from posenc.encodings.sinusoidal import Sinusoidal
 from posenc.encodings.transformer_xl import TransformerXL
 from posenc.encodings.xpos import XPos
 from posenc.support.identity import label
-from posenc.support.precision import working_dtype
+from posenc.support.tensors import working_dtype
 
 from .by_hand import attention, close, draw, products, sees
 

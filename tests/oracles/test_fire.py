@@ -10,62 +10,14 @@ from posenc.encodings.fire import FIRE, PAIRS
 from posenc.encodings.rope import RoPE
 
 from .by_hand import add, attention, close, draw, products, sees
+from .papers import fire as papers
+from .test_biases import filled
 
-H, WIDTH = 4, 3
-
-
-def filled(multiplier=-0.5, first_length=8) -> FIRE:
-    encoding = FIRE(H, width=WIDTH, first_length=first_length).double()
-    with torch.no_grad():
-        encoding.c.fill_(-0.7)  # its size counts
-        encoding.multiplier.fill_(multiplier)
-        for seed, name in enumerate(("inner", "outer", "offset")):
-            parameter = getattr(encoding, name)
-            parameter.copy_(torch.from_numpy(draw(50 + seed, *parameter.shape)))
-    return encoding
+H = 4
 
 
-def papers(encoding: FIRE, h: int, i: float, j: float, threshold=None, constant=0.7, normaliser=None) -> float:
-    inner, outer, offset = (getattr(encoding, name).tolist() for name in ("inner", "outer", "offset"))
-    threshold = abs(encoding.multiplier.item() * encoding.first_length) if threshold is None else threshold
-    seen_from = max(i, threshold) if normaliser is None else normaliser(i, j, threshold)
-    ratio = math.log(constant * abs(i - j) + 1) / (math.log(constant * seen_from + 1) + 1e-6)
-    hidden = [max(0.0, inner[0][unit] * ratio + inner[1][unit]) for unit in range(WIDTH)]
-    return sum(outer[h][unit] * hidden[unit] for unit in range(WIDTH)) + offset[h]
-
-
-@pytest.mark.parametrize("causal", [True, False])
-@pytest.mark.parametrize("impl", ["reference", "sdpa"])
-def test_bias_by_loops_across_the_threshold(impl, causal):
-    """L = 4: queries 0 … 8 lie on both sides of it."""
-    q, k, v = draw(1, 2, H, 9, 5), draw(2, 2, 2, 9, 5), draw(3, 2, 2, 9, 5)
-    encoding, rows = filled(), [range(9)] * 2
-    expected = add(products(q, k), lambda b, h, i, j: papers(encoding, h, i, j))
-    got = attend(*map(torch.from_numpy, (q, k, v)), encoding, Positions.arange(2, 9), causal=causal, impl=impl)
-    close(got, attention(expected, v, sees(rows, rows, causal=causal)))
-
-
-def test_queries_and_keys_elsewhere():
-    q, k, v = draw(1, 1, H, 2, 5), draw(2, 1, H, 3, 5), draw(3, 1, H, 3, 5)
-    at_q, at_k, encoding = [3.5, 77.0], [0.0, 12.25, 80.0], filled()
-    expected = add(products(q, k), lambda b, h, i, j: papers(encoding, h, at_q[i], at_k[j]))
-    positions = (Positions.at(torch.tensor([rows], dtype=torch.float64)) for rows in (at_q, at_k))
-    got = attend(*map(torch.from_numpy, (q, k, v)), encoding, *positions, causal=False)
-    close(got, attention(expected, v, lambda b, i, j: True))
-
-
-@pytest.mark.parametrize(
-    "mistake",
-    [{"threshold": 5.0}, {"constant": 0.8}, {"normaliser": lambda i, j, least: max(j, least)}],
-    ids=["threshold", "constant", "normalised by the key"],
-)
-def test_the_oracle_sees_a_broken_formula(mistake):
-    q, k, v = (draw(seed, 1, H, 9, 5) for seed in (1, 2, 3))
-    encoding, rows = filled(), [range(9)]
-    broken = add(products(q, k), lambda b, h, i, j: papers(encoding, h, i, j, **mistake))
-    got = attend(*map(torch.from_numpy, (q, k, v)), encoding, Positions.arange(1, 9))
-    with pytest.raises(AssertionError):
-        close(got, attention(broken, v, sees(rows, rows)), atol=1e-3)
+def made(multiplier: float = -0.5) -> FIRE:
+    return filled(FIRE(H, width=3, first_length=8), c=-0.7, multiplier=multiplier)
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
@@ -86,7 +38,7 @@ def test_without_gradients_hidden_units_are_computed_a_few_rows_at_a_time(dtype,
 
 def test_within_the_threshold_it_is_a_bias_of_the_distance():
     """L = 40: a request of 41 tokens lies within it and takes the Toeplitz path, one of 42 does not."""
-    encoding = filled(multiplier=5.0)
+    encoding = made(5.0)
     short = encoding.at_length(41)
     assert encoding.at_length(42) is encoding
     q, k, v = (torch.from_numpy(draw(seed, 2, H, 41, 5)) for seed in (1, 2, 3))
@@ -98,7 +50,7 @@ def test_within_the_threshold_it_is_a_bias_of_the_distance():
 
 
 def test_beyond_the_threshold_a_distance_has_no_single_bias():
-    encoding = filled()
+    encoding = made()
     far, near = papers(encoding, 0, 30, 28), papers(encoding, 0, 10, 8)
     assert abs(far - near) > 1e-3
     bias = encoding.bias(
@@ -116,15 +68,9 @@ def test_the_network_starts_as_two_linear_layers():
         assert 0.9 * bound < parameter.abs().max() <= bound
 
 
-def test_gradients_by_differences():
-    encoding, at = filled(), Positions.arange(1, 6)
-    q, k, v = (torch.from_numpy(draw(seed, 1, H, 6, 3)) for seed in (1, 2, 3))
-    assert torch.autograd.gradcheck(lambda *_: attend(q, k, v, encoding, at), tuple(encoding.parameters()))
-
-
 def test_in_a_stack_with_rope():
     q, k, v = (torch.from_numpy(draw(seed, 1, H, 6, 4)) for seed in (1, 2, 3))
-    encoding, rope, at = filled(), RoPE(4), Positions.arange(1, 6)
+    encoding, rope, at = made(), RoPE(4), Positions.arange(1, 6)
     turned = rope.rotate(q, at, "query").numpy(), rope.rotate(k, at, "key").numpy()
     expected = add(products(*turned), lambda b, h, i, j: papers(encoding, h, i, j))
     rows = [range(6)]

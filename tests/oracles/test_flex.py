@@ -6,12 +6,13 @@ import shutil
 import numpy as np
 import pytest
 import torch
+from torch._subclasses.fake_tensor import FakeTensorMode
 
 import posenc
 from posenc import PositionalEncoding, Positions, Stack, attend
 from posenc.attention.backends import BACKENDS, flex
 from posenc.attention.call import Call
-from posenc.attention.plan import backend_of, candidates
+from posenc.attention.plan import backend_of
 from posenc.checking import laws
 from posenc.encodings.alibi import ALiBi
 from posenc.encodings.cope import CoPE
@@ -204,7 +205,7 @@ def test_every_bias_of_the_catalogue_agrees_with_the_reference_or_is_refused(nam
     encoding = laws.draw_parameters(posenc.create(name, d_model=64, n_heads=4, max_positions=64), seed=1)
     q, k, v = (torch.from_numpy(draw(n, 1, 4, 30, D)).float() for n in range(3))
     for at in (Positions.arange(1, 30), Positions.packed([0, 11, 30])):
-        if flex.refuses(encoding) or flex.refuses_call(Call(q, q, q, encoding, at, at, True)):
+        if flex.refuses(encoding, encoding.structure()) or flex.refuses_call(Call.of(q, q, q, encoding, at, at, True)):
             continue
         expected = attend(q, k, v, encoding, at, impl="reference")
         torch.testing.assert_close(attend(q, k, v, encoding, at, impl="flex"), expected, atol=1e-5, rtol=1e-5)
@@ -253,9 +254,10 @@ def test_inside_a_graph_only_vectors_of_distances_are_known_to_be_elementwise(mo
     """What a graph on CUDA asks; nothing can be tried there."""
     q, run, scattered = torch.zeros(1, H, 5, D), Positions.arange(1, 5), Positions.at(torch.tensor([[0, 2, 3, 7, 9]]))
     monkeypatch.setattr(torch.compiler, "is_compiling", lambda: True)
-    assert flex._is_elementwise(q, ALiBi(H), run, run)
-    assert not flex._is_elementwise(q, ALiBi(H), scattered, scattered)
-    assert not flex._is_elementwise(q, posenc.create("transformer_xl", d_model=H * D, n_heads=H), run, run)
+    assert flex._is_elementwise(Call.of(q, q, q, ALiBi(H), run, run))
+    assert not flex._is_elementwise(Call.of(q, q, q, ALiBi(H), scattered, scattered))
+    transformer_xl = posenc.create("transformer_xl", d_model=H * D, n_heads=H)
+    assert not flex._is_elementwise(Call.of(q, q, q, transformer_xl, run, run))
 
 
 def test_distances_between_scattered_positions():
@@ -291,28 +293,39 @@ class Summing(PositionalEncoding):
 )
 def test_only_arithmetic_on_single_pairs_goes_into_the_kernel(how, plain):
     at, q = Positions.arange(1, 5), torch.zeros(1, H, 5, D)
-    assert (flex.refuses_call(Call(q, q, q, Summing(how), at, at, True)) is None) == plain
+    assert (flex.refuses_call(Call.of(q, q, q, Summing(how), at, at, True)) is None) == plain
 
 
 def test_other_devices():
     q = torch.zeros(1, H, 5, D, device="meta")
-    assert "not on meta" in flex.refuses_call(Call(q, q, q, NoPE(), Positions.arange(1, 5), Positions.arange(1, 5), True))
+    at = Positions.arange(1, 5)
+    assert "not on meta" in flex.refuses_call(Call.of(q, q, q, NoPE(), at, at))
 
 
 def test_auto_waits_for_no_compiler_on_the_cpu():
     at = Positions.arange(1, 5)
     assert "flex" in BACKENDS
     for encoding in (NoPE(), ALiBi(H), Shaw(D, values=False)):
-        assert "flex" not in candidates("cpu", encoding)
         q = torch.zeros(1, H, 5, D)
-        call = Call(q, q, q, encoding, at, at)
+        call = Call.of(q, q, q, encoding, at, at)
+        assert not flex.suits(call)
         assert backend_of(call) is not flex
         assert backend_of(call, "flex") is flex
 
 
 def test_on_cuda_a_bias_is_for_flex_and_none_for_the_plain_kernel():
-    assert candidates("cuda", ALiBi(H))[0] == candidates("cuda", Stack(RoPE(D), T5(H)))[0] == "flex"
-    assert "flex" not in candidates("cuda", RoPE(D))
+    """The queries on CUDA are fake: choosing reads their shape, dtype and device."""
+    with FakeTensorMode():
+        q = torch.zeros(1, H, 5, 16, device="cuda")
+    at = Positions.arange(1, 5)
+    with torch.no_grad():
+        for encoding, backend in (
+            (ALiBi(H), "flex"),
+            (Stack(RoPE(16), T5(H)), "flex"),
+            (RoPE(16), "sdpa"),
+            (NoPE(), "sdpa"),
+        ):
+            assert backend_of(Call.of(q, q, q, encoding, at, at)) is BACKENDS[backend]
 
 
 def test_no_compiler_is_said(monkeypatch):
@@ -350,7 +363,7 @@ def test_its_code_is_one_graph_over_lengths(encoding):
         return graph.forward
 
     compiled = torch.compile(
-        lambda q, at: flex.attend(Call(q, q, q, encoding, at, at, True)), backend=counting, fullgraph=True, dynamic=True
+        lambda q, at: flex.attend(Call.of(q, q, q, encoding, at, at, True)), backend=counting, fullgraph=True, dynamic=True
     )
     for length in (8, 16, 24, 40, 64):
         q, at = torch.from_numpy(draw(1, 1, H, length, D)).float(), Positions.arange(1, length)

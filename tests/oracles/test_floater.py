@@ -137,13 +137,6 @@ def test_16_bits_in_and_out_with_the_path_in_32():
     close(got.double(), expected, atol=2**-8 * expected.abs().max().item())
 
 
-def test_gradients_by_differences():
-    encoding = filled(2, 2, step=0.3, **TIGHT)
-    x = torch.zeros(1, 3, 2, dtype=torch.float64)
-    view = encoding.at_layer(1)
-    assert torch.autograd.gradcheck(lambda *_: view.embed(x, at(0, 2, 4)), tuple(encoding.parameters()), atol=1e-6)
-
-
 def test_autocast_changes_nothing_A5():
     encoding, x = filled(dtype=torch.float32), torch.zeros(1, 3, 5)
     plain = encoding.embed(x, at(3, 7, 90))

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from posenc import Attention, Positions, attend
+from posenc import Positions, attend
 from posenc.encodings.fope import FoPE
 from posenc.encodings.rope import RoPE
 from posenc.frequencies import Frequencies
@@ -111,16 +111,6 @@ def test_mixtures_are_not_trained_unless_asked_for():
     assert set(encoding.state_dict()) == {"cosines", "sines"}
     twin = FoPE(D, H, trained_length=L)
     assert not torch.equal(twin.cosines, encoding.cosines)
-
-
-@pytest.mark.parametrize("groups", [None, 2])
-def test_decoding_is_the_prefill(groups):
-    layer = Attention(H * D, H, filled(groups), n_kv_heads=groups).double()
-    x, cache, outputs = torch.from_numpy(draw(4, 2, 8, H * D)), None, []
-    for begin, end in ((0, 5), (5, 6), (6, 8)):
-        out, cache = layer.decode(x[:, begin:end], Positions.arange(2, end - begin, begin), cache)
-        outputs.append(out)
-    close(torch.cat(outputs, dim=1), layer(x, Positions.arange(2, 8)).detach())
 
 
 def test_wrong_arguments():

@@ -8,13 +8,12 @@ import numpy as np
 import pytest
 import torch
 
-from posenc import Attention, Positions, Stack, attend
+from posenc import Attention, Positions, attend
 from posenc.checking import laws
 from posenc.encodings.alibi import ALiBi
 from posenc.encodings.bidirectional_fox import BidirectionalFoX
 from posenc.encodings.cable import CABLE
 from posenc.encodings.fox import FoX
-from posenc.encodings.rope import RoPE
 
 from .by_hand import add, attention, close, draw, products, sees
 
@@ -119,17 +118,6 @@ def test_each_document_goes_on_after_its_own_last_token_by_loops(kind):
             close(total[b, i, h] - total[b, j, h], papers(encoding, x, order, documents, b, h, i, j))
 
 
-@pytest.mark.parametrize("chunks", [(3, 1, 1, 3), (1,) * 8])
-def test_decoding_is_the_prefill(chunks):
-    layer = Attention(32, H, Stack(RoPE(8), FoX(32, H)), n_kv_heads=2).double()
-    x = torch.from_numpy(draw(8, 2, 8, 32))
-    outputs, cache, ends = [], None, [0, *itertools.accumulate(chunks)]
-    for begin, end in itertools.pairwise(ends):
-        out, cache = layer.decode(x[:, begin:end], Positions.arange(2, end - begin, begin), cache)
-        outputs.append(out)
-    close(torch.cat(outputs, dim=1), layer(x, Positions.arange(2, 8)).detach())
-
-
 def test_a_constant_gate_is_alibi():
     encoding = FoX(M, 2).double()
     with torch.no_grad():
@@ -162,21 +150,6 @@ def test_neighbours_are_told_apart_after_a_million_tokens():
     total = sums(encoding, encoding.read_hidden(x, Positions.arange(1, 2**20)))
     step = np.log(1 / (1 + np.exp(1)))
     np.testing.assert_allclose((total[0, -1] - total[0, -2]).item(), step, rtol=1e-6)
-
-
-def test_gradients_by_differences():
-    encoding, at = filled(), Positions.arange(1, 5)
-    q, k, v = (torch.from_numpy(draw(seed, 1, H, 5, D)) for seed in (1, 2, 3))
-    x = torch.from_numpy(draw(4, 1, 5, M)).requires_grad_()
-    inputs = (x, *encoding.parameters())
-    assert torch.autograd.gradcheck(lambda x, *_: attend(q, k, v, encoding, encoding.read_hidden(x, at)), inputs)
-
-
-@pytest.mark.parametrize("kind", [FoX, CABLE])
-def test_a_slice_of_the_heads(kind):
-    encoding, x, at = filled(kind), torch.from_numpy(draw(5, 2, 6, M)), Positions.arange(2, 6)
-    part = encoding.heads(1, 3)
-    close(sums(part, part.read_hidden(x, at)), sums(encoding, encoding.read_hidden(x, at))[..., 1:3].detach())
 
 
 def test_the_code_of_cable_obeys_the_laws():

@@ -1,13 +1,12 @@
 """GRAPE by loops over pairs and tokens: Zhang et al. 2025, and the authors' code where it differs."""
 
-import itertools
 import math
 
 import numpy as np
 import pytest
 import torch
 
-from posenc import Attention, Positions, Stack, attend
+from posenc import Positions, attend
 from posenc.encodings.alibi import ALiBi
 from posenc.encodings.grape_a import GrapeA
 from posenc.encodings.grape_ap import GrapeAP
@@ -138,18 +137,6 @@ def test_documents_padding_and_storage_order():
     got = attend(*map(torch.from_numpy, (q, k, v)), encoding, encoding.read_hidden(torch.from_numpy(x), at))
     logits = integrals(q, k, x, encoding, order, order, documents)
     close(got, attention(logits, v, sees(order, order, documents, documents)), atol=1e-11)
-
-
-@pytest.mark.parametrize("rope", [False, True])
-@pytest.mark.parametrize("ends", [(0, 5, 6, 7, 9), tuple(range(10))], ids=str)
-def test_decoding_is_the_prefill(ends, rope):
-    encoding = drawn(GrapeAP(32, H))
-    layer = Attention(32, H, Stack(RoPE(8), encoding) if rope else encoding, n_kv_heads=G).double()
-    x, cache, outputs = torch.from_numpy(draw(5, 2, 9, 32)), None, []
-    for begin, end in itertools.pairwise(ends):
-        out, cache = layer.decode(x[:, begin:end], Positions.arange(2, end - begin, begin), cache)
-        outputs.append(out)
-    close(torch.cat(outputs, dim=1), layer(x, Positions.arange(2, 9)).detach(), atol=1e-11)
 
 
 # GRAPE-M --------------------------------------------------------------------------------------------------------------

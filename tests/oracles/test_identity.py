@@ -16,7 +16,7 @@ from posenc.encodings.rope import RoPE
 from posenc.encodings.sinusoidal import Sinusoidal
 from posenc.frequencies import Frequencies, rotary
 from posenc.support.identity import Configuration
-from posenc.support.seams import tables_at
+from posenc.support.tensors import tables_at
 
 
 class Table(PositionalEncoding):

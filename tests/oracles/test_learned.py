@@ -111,12 +111,6 @@ def test_only_rows_asked_for_learn():
     close(encoding.table.grad, expected)
 
 
-def test_gradients_by_differences():
-    encoding, at = filled(3, 5, 1), Positions.at(torch.tensor([[4, 0, 2, 4]]))
-    x = torch.from_numpy(draw(4, 1, 4, 3)).requires_grad_()
-    assert torch.autograd.gradcheck(lambda x, _: encoding.embed(x, at).sin(), (x, encoding.table))
-
-
 def test_trains_to_a_target_S2():
     target = torch.from_numpy(draw(5, 1, 6, 4))
     encoding, at = filled(), Positions.arange(1, 6)

@@ -87,20 +87,6 @@ def test_a_fresh_one_is_uniform_in_a_whole_turn():
     assert LieRE(64, 8, block=64).generators.shape == (8, 2, 1, 64, 64)
 
 
-def test_a_slice_of_the_heads():
-    q, encoding = torch.from_numpy(draw(1, 1, H, 4, D)), filled()
-    at = Positions.at(torch.from_numpy(draw(4, 1, 4, 2)))
-    whole = encoding.rotate(q, at, "query")
-    close(encoding.heads(1, 4).rotate(q[:, 1:4], at, "query"), whole[:, 1:4].detach())
-    assert encoding.rotate(q, at, "value") is q
-
-
-def test_gradients_by_differences():
-    q, k, v = (torch.from_numpy(draw(seed, 1, heads, 3, D)) for seed, heads in ((1, H), (2, G), (3, G)))
-    encoding, at = filled(), Positions.at(torch.from_numpy(draw(4, 1, 3, 2)))
-    assert torch.autograd.gradcheck(lambda *_: attend(q, k, v, encoding, at), tuple(encoding.parameters()))
-
-
 def test_wrong_arguments():
     with pytest.raises(ValueError, match="block: d_head=6 cannot be shared evenly by blocks of 4 channels"):
         LieRE(D, H, block=4)

@@ -9,6 +9,7 @@ import pytest
 import torch
 from torch import nn
 
+import posenc
 from posenc import Attention, KeyValueCache, PerLayer, Positions, Stack, create, replace_encoding
 from posenc.catalogue.lookup import ENTRIES
 from posenc.encodings.alibi import ALiBi
@@ -53,7 +54,7 @@ def merged(heads, linear) -> np.ndarray:
 def by_loops(module, x, source, may, bias=None, turn=None):
     d_head = module.d_head
     q, k, v = (
-        projected(y, linear, d_head) for y, linear in ((x, module.query), (source, module.key), (source, module.val))
+        projected(y, linear, d_head) for y, linear in ((x, module.query), (source, module.key), (source, module.value))
     )
     if turn is not None:
         q, k = turn(q), turn(k)
@@ -162,6 +163,16 @@ def test_decode_refuses_lengths_that_the_cache_contradicts(wrong):
     module.decode(x[:, 5:], Positions.decode([4, 5, 1]), cache)
     with pytest.raises(ValueError, match=r"row 0 goes on at position 3, and the cache ends at position 3"):
         module.decode(x[:, 5:], Positions.decode([3, 4, 0]), cache)
+
+
+@pytest.mark.parametrize("name", ["conditional", "convolutional"])
+def test_decode_refuses_an_encoding_that_reads_neighbours(name):
+    """The numbers were others than those of forward, without a word."""
+    encoding = posenc.create(name, d_model=16)
+    at = posenc.Positions.grid(2, 3) if name == "conditional" else posenc.Positions.arange(1, 6)
+    module = posenc.Attention(16, 2, encoding)
+    with pytest.raises(ValueError, match=r"^encoding: \w+ reads the neighbours of a token, which a cache does not hold"):
+        module.decode(torch.zeros(1, 6, 16), at)
 
 
 def test_decode_refuses_a_lost_offset_and_serves_what_is_left_out_on_purpose():
@@ -366,7 +377,7 @@ def test_decoding_over_a_memory_equals_the_forward(name):
             in_steps(module, x, memory, at_memory, (6,), causal=causal)
         return
     calls = []
-    for linear in (module.key, module.val):
+    for linear in (module.key, module.value):
         linear.register_forward_hook(lambda *_: calls.append(1))
     sizes = (3, 1, 1, 1) if "local" in encoding.traits else (6,)  # a convolution reads whole rows
     got, cache = in_steps(module, x, memory, at_memory, sizes, causal=causal)

@@ -1,6 +1,5 @@
 """PaTH by products of dense matrices, one token after the other. Yang et al. 2025, section 2."""
 
-import itertools
 import math
 import random
 
@@ -147,19 +146,6 @@ def test_without_reflections_it_is_nope():
     close(got, attention(products(q, k), v, sees([range(8)] * 2, [range(8)] * 2)))
 
 
-@pytest.mark.parametrize("make", [filled, lambda: path_fox(28, H, 7, n_kv_heads=G).double()], ids=["path", "path_fox"])
-@pytest.mark.parametrize("chunks", [(0, 5, 6, 7, 9), tuple(range(10))], ids=str)
-def test_decoding_is_the_prefill(make, chunks):
-    """One token after the other; the convolution reads what the cache holds."""
-    encoding = make() if make is not filled else PaTH(28, H, 7, n_kv_heads=G).double()
-    layer = Attention(28, H, encoding, n_kv_heads=G).double()
-    x, cache, outputs = torch.from_numpy(draw(5, 2, 9, 28)), None, []
-    for begin, end in itertools.pairwise(chunks):
-        out, cache = layer.decode(x[:, begin:end], Positions.arange(2, end - begin, begin), cache)
-        outputs.append(out)
-    close(torch.cat(outputs, dim=1), layer(x, Positions.arange(2, 9)).detach(), atol=1e-11)
-
-
 def test_decoding_after_right_padding():
     layer = Attention(28, H, PaTH(28, H, 7), n_kv_heads=G).double()
     x = torch.from_numpy(draw(7, 1, 6, 28))
@@ -184,25 +170,6 @@ def test_with_constant_gates_path_fox_adds_alibi():
         attend(q, k, v, encoding, encoding.read_hidden(x, at)),
         attend(q, k, v, with_alibi, path.read_hidden(x, at)).detach(),
         atol=1e-11,
-    )
-
-
-def test_a_slice_of_the_heads():
-    q, k, v, x = tensors()
-    encoding, at = filled(), Positions.arange(2, 8)
-    k, v = (np.repeat(one, H // G, axis=1) for one in (k, v))
-    whole = attend(*map(torch.from_numpy, (q, k, v)), encoding, encoding.read_hidden(torch.from_numpy(x), at))
-    part = encoding.heads(1, 4)
-    mine = (torch.from_numpy(one)[:, 1:4] for one in (q, k, v))
-    close(attend(*mine, part, part.read_hidden(torch.from_numpy(x), at)), whole[:, 1:4].detach(), atol=1e-11)
-
-
-def test_gradients_by_differences():
-    encoding, at = filled(), Positions.arange(1, 5)
-    q, k, v, x = (torch.from_numpy(one[:1, ..., :5, :]).requires_grad_() for one in tensors())
-    inputs = (q, k, x, *encoding.parameters())
-    assert torch.autograd.gradcheck(
-        lambda q, k, x, *_: attend(q, k, v, encoding, encoding.read_hidden(x, at)), inputs, atol=1e-4
     )
 
 

@@ -206,7 +206,7 @@ def test_auto_takes_blocks_for_long_causal_rows_alone():
     def taken(encoding, at_q, at_k, causal=True):
         q = torch.zeros(1, H, at_q.length, D)
         return next(
-            name for name, one in BACKENDS.items() if one is backend_of(Call(q, q, q, encoding, at_q, at_k, causal))
+            name for name, one in BACKENDS.items() if one is backend_of(Call.of(q, q, q, encoding, at_q, at_k, causal))
         )
 
     short, long, later = (Positions.arange(1, n) for n in (BLOCK, BLOCK + 1, BLOCK + 1))

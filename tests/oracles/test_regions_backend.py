@@ -74,7 +74,7 @@ def test_a_few_queries_agree_with_the_formula_of_every_pair(name):
     encoding = make()
     q, k, v = torch.randn(3, 1, 2, LENGTH, D_HEAD, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
     at = Positions.arange(1, LENGTH)
-    assert backend_of(Call(q, q, q, encoding, at, at, True)) is BACKENDS["regions"]
+    assert backend_of(Call.of(q, q, q, encoding, at, at, True)) is BACKENDS["regions"]
     out = attend(q, k, v, encoding, at)
     for i in (0, 69, 70, 131, 255, 256, 299):
         seen = [(j, found) for j in range(i + 1) if (found := turned_to(i, j)) is not None]

@@ -307,18 +307,18 @@ def test_far_positions_in_fp32():
 def test_who_is_served():
     at, q = Positions.arange(1, 4), torch.zeros(1, 4, 4, 4)
     for encoding in (Shaw(4), Shaw(4, values=False), TransformerXL(8, 4, d_head=4)):
-        assert backend_of(Call(q, q, q, encoding, at, at, True)) is backend
+        assert backend_of(Call.of(q, q, q, encoding, at, at, True)) is backend
         for other in (Positions.from_mask(torch.ones(1, 4)), Positions.packed([0, 2, 4]), Positions.at(at.coords)):
             for pair in ((at, other), (other, at)):
-                assert backend_of(Call(q, q, q, encoding, *pair, True)) is not backend
+                assert backend_of(Call.of(q, q, q, encoding, *pair, True)) is not backend
                 with pytest.raises(ValueError, match=r"impl='relative' cannot express .* positions are not consecutive"):
                     attend(q, q, q, encoding, *pair, impl="relative")
     real = at.shift(0.5)
     for pair in ((real, at), (at, real)):
-        assert "not whole numbers" in reason(backend, Call(q, q, q, TransformerXL(8, 4, d_head=4), *pair, True))
-    assert "on meta" in reason(backend, Call(q.to("meta"), q.to("meta"), q.to("meta"), Shaw(4), at, at, True))
+        assert "not whole numbers" in reason(backend, Call.of(q, q, q, TransformerXL(8, 4, d_head=4), *pair, True))
+    assert "on meta" in reason(backend, Call.of(q.to("meta"), q.to("meta"), q.to("meta"), Shaw(4), at, at, True))
     for encoding in (PositionalEncoding(), CoPE(4), Stack(Shaw(4), ALiBi(4)), XLNet(8, 4), Funnel(8, 4)):
-        assert backend.refuses(encoding) == "it declares no vectors of the distance"
+        assert backend.refuses(encoding, encoding.structure()) == "it declares no vectors of the distance"
 
 
 def test_subclasses_that_change_what_is_added_are_refused():
@@ -345,8 +345,8 @@ def test_subclasses_that_change_what_is_added_are_refused():
         pass
 
     for kind in (Bias, Value, Mixed, Below):
-        assert backend.refuses(kind(4)) == "it declares no vectors of the distance"
-    assert backend.refuses(Said(4)) is None
+        assert backend.refuses(kind(4), kind(4).structure()) == "it declares no vectors of the distance"
+    assert backend.refuses(Said(4), Said(4).structure()) is None
 
 
 # Compilers and memory --------------------------------------------------------------------------------------------------

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from posenc import Attention, PerLayer, Positions, attend
+from posenc import PerLayer, Positions, attend
 from posenc.encodings.repo import RePo
 from posenc.encodings.rope import RoPE
 
@@ -76,16 +76,6 @@ def test_one_position_for_all_is_no_encoding():
     q, k, v = (torch.from_numpy(draw(seed, 1, H, 5, D)) for seed in (1, 2, 3))
     at = encoding.read_hidden(x, Positions.arange(1, 5))
     close(attend(q, k, v, encoding, at), attention(products(q.numpy(), k.numpy()), v.numpy(), sees([range(5)], [range(5)])))
-
-
-@pytest.mark.parametrize("groups", [None, 2])
-def test_decoding_is_the_prefill(groups):
-    layer = Attention(M, H, filled(groups), n_kv_heads=groups, d_head=D).double()
-    x, cache, outputs = torch.from_numpy(draw(4, 2, 8, M)), None, []
-    for begin, end in ((0, 5), (5, 6), (6, 8)):
-        out, cache = layer.decode(x[:, begin:end], Positions.arange(2, end - begin, begin), cache)
-        outputs.append(out)
-    close(torch.cat(outputs, dim=1), layer(x, Positions.arange(2, 8)).detach())
 
 
 def test_lower_layers_may_have_rope():

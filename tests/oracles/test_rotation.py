@@ -430,7 +430,7 @@ def test_the_kernel_runs_where_it_is_built():
     from posenc.kernels import rotation
 
     assert kernels.why_not() is None, kernels.why_not()
-    assert rotation.torch_operator.kernel() is not None
+    assert rotation.kernel() is not None
 
 
 @pytest.mark.acceptance
@@ -556,9 +556,9 @@ def test_an_encoding_turns_both_as_it_turns_each():
 
 
 def test_without_kernels_the_same_in_this_process(monkeypatch):
-    from posenc.kernels.rotation import torch_operator
+    from posenc.kernels import rotation
 
-    monkeypatch.setattr(torch_operator, "kernel", lambda: None)
+    monkeypatch.setattr(rotation, "kernel", lambda: None)
     q, cos, sin = inputs(2, 3, 5, 9, 4, torch.bfloat16)
     out = torch.full_like(q, torch.nan)
     for back in (False, True):

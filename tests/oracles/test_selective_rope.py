@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from posenc import Attention, Positions, attend
+from posenc import Positions, attend
 from posenc.encodings.rope import RoPE
 from posenc.encodings.selective_rope import SelectiveRoPE
 
@@ -98,33 +98,6 @@ def test_steps_of_one_are_rope():
     q, k, v = (torch.from_numpy(draw(seed, 2, H, 7, D)) for seed in (1, 2, 3))
     at, rope = Positions.arange(2, 7), RoPE(D, base=500000.0, layout="half")
     close(attend(q, k, v, encoding, encoding.read_hidden(x, at)), attend(q, k, v, rope, at), atol=1e-11)
-
-
-@pytest.mark.parametrize("ends", [(0, 5, 6, 7, 9), tuple(range(10))], ids=str)
-def test_decoding_is_the_prefill(ends):
-    layer = Attention(32, H, SelectiveRoPE(32, H, 8, n_kv_heads=G), n_kv_heads=G).double()
-    x, cache, outputs = torch.from_numpy(draw(5, 2, 9, 32)), None, []
-    for begin, end in itertools.pairwise(ends):
-        out, cache = layer.decode(x[:, begin:end], Positions.arange(2, end - begin, begin), cache)
-        outputs.append(out)
-    close(torch.cat(outputs, dim=1), layer(x, Positions.arange(2, 9)).detach())
-
-
-def test_a_slice_of_the_heads():
-    q, k, v, x = tensors()
-    encoding, at = filled(), Positions.arange(2, 7)
-    k, v = (np.repeat(one, H // G, axis=1) for one in (k, v))
-    whole = attend(*map(torch.from_numpy, (q, k, v)), encoding, encoding.read_hidden(torch.from_numpy(x), at))
-    part = encoding.heads(1, 4)
-    mine = (torch.from_numpy(one)[:, 1:4] for one in (q, k, v))
-    close(attend(*mine, part, part.read_hidden(torch.from_numpy(x), at)), whole[:, 1:4].detach())
-
-
-def test_gradients_by_differences():
-    encoding, at = filled(), Positions.arange(1, 4)
-    q, k, v, x = (torch.from_numpy(one[:1, ..., :4, :]).requires_grad_() for one in tensors())
-    inputs = (q, k, x, *encoding.parameters())
-    assert torch.autograd.gradcheck(lambda q, k, x, *_: attend(q, k, v, encoding, encoding.read_hidden(x, at)), inputs)
 
 
 def test_wrong_arguments():

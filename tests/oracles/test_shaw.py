@@ -84,22 +84,6 @@ def test_a_model_in_16_bits_rounds_once_A6(dtype, bits, impl):
     near_once_rounded(got.detach().double().numpy(), exact, bits, 4.0)
 
 
-def test_packed_documents_F3():
-    q, k, v = draw(1, 1, 2, 7, D), draw(2, 1, 2, 7, D), draw(3, 1, 2, 7, D)
-    positions, documents, encoding = [[0, 1, 2, 3, 0, 1, 2]], [[0, 0, 0, 0, 1, 1, 1]], filled()
-    got = attend(*map(torch.from_numpy, (q, k, v)), encoding, Positions.packed([0, 4, 7]))
-    may = sees([range(7)], [range(7)], documents, documents)
-    close(got, expected(q, k, v, encoding, positions, positions, may))
-
-
-def test_decode_row_is_the_last_row_I5():
-    q, k, v = draw(1, 1, 2, 8, D), draw(2, 1, 2, 8, D), draw(3, 1, 2, 8, D)
-    encoding, (tq, tk, tv) = filled(), map(torch.from_numpy, (q, k, v))
-    whole = attend(tq, tk, tv, encoding, Positions.arange(1, 8))
-    last = attend(tq[:, :, 7:], tk, tv, encoding, Positions.decode([7]), Positions.arange(1, 8))
-    close(last, whole[:, :, 7:])
-
-
 def test_nothing_beyond_the_query_with_distance_zero():
     """k = 0 leaves one vector for all pairs."""
     encoding = filled(k=0)
@@ -111,15 +95,6 @@ def test_nothing_beyond_the_query_with_distance_zero():
 def test_rows_run_from_before_to_after():
     query = torch.full((9,), 10)
     assert filled().row(query, torch.arange(6, 15)).tolist() == [0, 0, 1, 2, 3, 4, 5, 6, 6]
-
-
-def test_gradients_by_differences():
-    encoding = filled()
-    q, k, v = (torch.from_numpy(draw(seed, 1, 2, 6, D)).requires_grad_() for seed in (1, 2, 3))
-    at = Positions.arange(1, 6)
-    inputs = (q, k, v, encoding.keys, encoding.values)
-    for impl in ("reference", "relative"):
-        assert torch.autograd.gradcheck(lambda q, k, v, *_, impl=impl: attend(q, k, v, encoding, at, impl=impl), inputs)
 
 
 def test_defaults():

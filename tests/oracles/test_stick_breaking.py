@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from posenc import Attention, Positions, Stack, attend
+from posenc import Positions, Stack, attend
 from posenc.encodings.alibi import ALiBi
 from posenc.encodings.stick_breaking import StickBreaking
 
@@ -107,16 +107,6 @@ def test_a_bias_is_added_before_the_shares():
     close(got, mixed(shares(logits, [[0] * 6], [range(6)]), v))
     with pytest.raises(ValueError, match="parts: expected at most one with a finish of its own"):
         Stack(StickBreaking(), StickBreaking())
-
-
-@pytest.mark.parametrize("own", ["none", "share", "rest"])
-def test_decoding_is_the_prefill(own):
-    layer = Attention(H * D, H, StickBreaking(own=own), n_kv_heads=2).double()
-    x, cache, outputs = torch.from_numpy(draw(4, 2, 8, H * D)), None, []
-    for begin, end in ((0, 5), (5, 6), (6, 8)):
-        out, cache = layer.decode(x[:, begin:end], Positions.arange(2, end - begin, begin), cache)
-        outputs.append(out)
-    close(torch.cat(outputs, dim=1), layer(x, Positions.arange(2, 8)).detach())
 
 
 def test_wrong_arguments():

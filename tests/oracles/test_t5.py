@@ -1,7 +1,6 @@
 """T5 buckets against whole-number arithmetic and published boundaries. Raffel et al. 2020, section 2.1."""
 
 from decimal import Decimal, getcontext
-from fractions import Fraction
 
 import pytest
 import torch
@@ -9,30 +8,8 @@ import torch
 from posenc import Positions, attend
 from posenc.encodings.t5 import T5
 
-from .by_hand import add, attention, close, draw, near_once_rounded, products, sees
-
-
-def of_distance(n: int, buckets: int, furthest: int) -> int:
-    """The bucket of a distance n >= 0 among `buckets` of one side, with rationals only.
-
-    e + ⌊(N-e)·ln(n/e)/ln(furthest/e)⌋ is e + the largest m with (furthest/e)^m <= (n/e)^(N-e).
-    """
-    exact = buckets // 2
-    if n < exact:
-        return n
-    reached = Fraction(n, exact) ** (buckets - exact)
-    m = 0
-    while exact + m + 1 < buckets and Fraction(furthest, exact) ** (m + 1) <= reached:
-        m += 1
-    return exact + m
-
-
-def bucket(delta: int, buckets: int, furthest: int, bidirectional: bool) -> int:
-    """delta = query - key; keys after the query use the upper half, or, causally, bucket 0."""
-    if not bidirectional:
-        return of_distance(max(delta, 0), buckets, furthest)
-    return of_distance(abs(delta), buckets // 2, furthest) + (buckets // 2 if delta < 0 else 0)
-
+from .by_hand import add, attention, draw, near_once_rounded, products, sees
+from .papers import t5_bucket as bucket
 
 # The distance at which each bucket after the exact ones begins.
 PUBLISHED = {
@@ -92,60 +69,6 @@ def filled(**options) -> T5:
     return encoding
 
 
-def expected(q, k, v, encoding, at_q, at_k, may, bidirectional, scale=None):
-    table = encoding.table.detach().double().numpy()
-    logits = add(products(q, k, scale), lambda b, h, i, j: table[bucket(at_q[b][i] - at_k[b][j], 8, 20, bidirectional), h])
-    return attention(logits, v, may)
-
-
-@pytest.mark.parametrize("scale", [None, 1.0])
-@pytest.mark.parametrize("bidirectional", [True, False])
-@pytest.mark.parametrize("impl", ["reference", "sdpa"])
-def test_bias_and_scale_by_loops(impl, bidirectional, scale):
-    """The bias is added after the scale: 1/√d unless the option says 1."""
-    q, k, v = draw(1, 2, 4, 6, 5), draw(2, 2, 2, 6, 5), draw(3, 2, 2, 6, 5)
-    encoding, rows, order = filled(bidirectional=bidirectional, scale=scale), [range(4, 10), range(6)], [range(6)] * 2
-    at = Positions.arange(2, 6, torch.tensor([4, 0]))
-    for causal in (True, False) if bidirectional else (True,):
-        may = sees(order, order, causal=causal)
-        got = attend(*map(torch.from_numpy, (q, k, v)), encoding, at, causal=causal, impl=impl)
-        close(got, expected(q, k, v, encoding, rows, rows, may, bidirectional, scale))
-
-
-@pytest.mark.parametrize("impl", ["reference", "sdpa"])
-def test_queries_and_keys_elsewhere(impl):
-    q, k, v = draw(1, 2, 4, 3, 5), draw(2, 2, 4, 5, 5), draw(3, 2, 4, 5, 5)
-    at_q, at_k = [[4, 0, 30], [2, 2, 7]], [[3, 18, 5, 0, 4], [1, 6, 2, 3, 100]]
-    encoding = filled(bidirectional=True)
-    got = attend(
-        *map(torch.from_numpy, (q, k, v)),
-        encoding,
-        Positions.at(torch.tensor(at_q)),
-        Positions.at(torch.tensor(at_k)),
-        causal=False,
-        impl=impl,
-    )
-    close(got, expected(q, k, v, encoding, at_q, at_k, lambda b, i, j: True, True))
-
-
-@pytest.mark.parametrize(
-    ("queries", "keys", "start_q", "start_k"), [(1, 9, 8, 0), (4, 4, 30, 12), (3, 9, 6, 0), (9, 3, 0, 5)]
-)
-def test_consecutive_positions_of_both_sides_C2(queries, keys, start_q, start_k):
-    """One encoding, many shapes: each as if it were the first."""
-    encoding = filled(bidirectional=True)
-    q, k, v = draw(1, 1, 4, queries, 5), draw(2, 1, 4, keys, 5), draw(3, 1, 4, keys, 5)
-    got = attend(
-        *map(torch.from_numpy, (q, k, v)),
-        encoding,
-        Positions.arange(1, queries, start_q),
-        Positions.arange(1, keys, start_k),
-        causal=False,
-    )
-    rows = [range(start_q, start_q + queries)], [range(start_k, start_k + keys)]
-    close(got, expected(q, k, v, encoding, *rows, lambda b, i, j: True, True))
-
-
 @pytest.mark.parametrize(("dtype", "bits"), [(torch.float32, 24), (torch.bfloat16, 8), (torch.float16, 11)])
 def test_a_model_in_16_bits_rounds_once_A6(dtype, bits):
     q, k, v = (torch.from_numpy(draw(seed, 1, 4, 9, 5)).to(dtype) for seed in (1, 2, 3))
@@ -153,41 +76,10 @@ def test_a_model_in_16_bits_rounds_once_A6(dtype, bits):
     arrays = [x.double().numpy() for x in (q, k, v)]
     got = attend(q, k, v, encoding, Positions.arange(1, 9), impl="reference")
     assert got.dtype == dtype
-    exact = expected(*arrays, encoding, rows, rows, sees(rows, rows), False)
+    table = encoding.table.detach().double().numpy()
+    logits = add(products(*arrays[:2]), lambda b, h, i, j: table[bucket(i - j, 8, 20, False), h])
+    exact = attention(logits, arrays[2], sees(rows, rows))
     near_once_rounded(got.detach().double().numpy(), exact, bits, 4.0)
-
-
-def test_packed_documents_F3():
-    q, k, v = (draw(seed, 1, 4, 7, 5) for seed in (1, 2, 3))
-    positions, documents, encoding = [[0, 1, 2, 0, 1, 2, 3]], [[0, 0, 0, 1, 1, 1, 1]], filled()
-    got = attend(*map(torch.from_numpy, (q, k, v)), encoding, Positions.packed([0, 3, 7]))
-    may = sees([range(7)], [range(7)], documents, documents)
-    close(got, expected(q, k, v, encoding, positions, positions, may, False))
-
-
-def test_decode_row_is_the_last_row_I1():
-    q, k, v = (torch.from_numpy(draw(seed, 1, 4, 25, 5)) for seed in (1, 2, 3))
-    encoding = filled()
-    whole = attend(q, k, v, encoding, Positions.arange(1, 25))
-    last = attend(q[:, :, 24:], k, v, encoding, Positions.decode([24]), Positions.arange(1, 25))
-    close(last, whole[:, :, 24:].detach())
-
-
-def test_tensor_parallel_slice_H2():
-    encoding = filled(bidirectional=True, scale=1.0)
-    part = encoding.heads(1, 3)
-    delta = torch.arange(-30, 30)
-    close(part.at_distance(delta), encoding.at_distance(delta)[1:3].detach())
-    assert part.softmax_scale(9) == 1.0
-    assert part.configuration == {**encoding.configuration, "n_heads": 2}
-    assert part.table.requires_grad
-
-
-def test_gradients_by_differences():
-    encoding, at = filled(bidirectional=True), Positions.at(torch.tensor([[0, 3, 40, 2]]))
-    q, k, v = (torch.from_numpy(draw(seed, 1, 4, 4, 5)).requires_grad_() for seed in (1, 2, 3))
-    inputs = (q, k, v, encoding.table)
-    assert torch.autograd.gradcheck(lambda q, k, v, *_: attend(q, k, v, encoding, at, causal=False), inputs)
 
 
 def test_defaults():

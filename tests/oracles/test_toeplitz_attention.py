@@ -468,7 +468,7 @@ def test_eager_code_and_the_operator_agree(make, sizes):
     encoding, at = make(h).double(), Positions.arange(b, length)
     assert module.is_small(q, k, v) == (length == 7)
     causal = not getattr(encoding, "bidirectional", False)
-    vector = toeplitz.bias_vector(q, encoding, at, at)
+    vector = toeplitz.bias_vector(encoding.structure(), q, at, at)
     expected = operator(q, k, v, vector, torch.zeros(1, dtype=torch.long), None, encoding.softmax_scale(4), causal)[0]
     torch.testing.assert_close(attend(q, k, v, encoding, at, causal=causal, impl="toeplitz"), expected)
 
@@ -548,20 +548,24 @@ def test_stacks_of_such_biases_and_rotations():
     q, k, v = heads(2, 4, 2, 9, 9)
     at = Positions.arange(2, 9)
     stack = Stack(RoPE(4), ALiBi(4), T5(4)).double()
-    assert toeplitz.refuses(stack) is None
+    assert toeplitz.refuses(stack, stack.structure()) is None
     torch.testing.assert_close(attend(q, k, v, stack, at, impl="toeplitz"), attend(q, k, v, stack, at, impl="reference"))
 
 
 def test_what_it_refuses():
     q = torch.zeros(1, 2, 4, 4)
     at, scattered = Positions.arange(1, 4), Positions.at(torch.tensor([[0, 2, 3, 9]]))
-    assert "no bias" in toeplitz.refuses(NoPE())
-    assert "logits" in toeplitz.refuses(Stack(ALiBi(2), CoPE(4)))
-    assert "distance alone" in toeplitz.refuses(posenc.create("transformer_xl", d_model=8, n_heads=2))
-    assert "distance alone" in toeplitz.refuses(Stack(ALiBi(2), posenc.create("transformer_xl", d_model=8, n_heads=2)))
-    assert toeplitz.refuses_call(Call(q, q, q, ALiBi(2), at, at, True)) is None
+    xl = posenc.create("transformer_xl", d_model=8, n_heads=2)
+    for encoding, why in (
+        (NoPE(), "no bias"),
+        (Stack(ALiBi(2), CoPE(4)), "logits"),
+        (xl, "distance alone"),
+        (Stack(ALiBi(2), xl), "distance alone"),
+    ):
+        assert why in toeplitz.refuses(encoding, encoding.structure())
+    assert toeplitz.refuses_call(Call.of(q, q, q, ALiBi(2), at, at, True)) is None
     packed = Positions.packed([0, 1, 4])
-    assert toeplitz.refuses_call(Call(q, q, q, ALiBi(2), packed, packed, True)) is None
+    assert toeplitz.refuses_call(Call.of(q, q, q, ALiBi(2), packed, packed, True)) is None
     for at_q, at_k in (
         (scattered, scattered),
         (at, scattered),
@@ -571,10 +575,10 @@ def test_what_it_refuses():
         (packed, at),
         (at, packed),
     ):
-        assert "count up" in toeplitz.refuses_call(Call(q, q, q, ALiBi(2), at_q, at_k, True))
+        assert "count up" in toeplitz.refuses_call(Call.of(q, q, q, ALiBi(2), at_q, at_k, True))
     grid = Positions.grid(2, 2)
-    assert "several coordinates" in toeplitz.refuses_call(Call(q, q, q, ALiBi(2), grid, grid, True))
-    assert "meta" in toeplitz.refuses_call(Call(q.to("meta"), q.to("meta"), q.to("meta"), ALiBi(2), at, at, True))
+    assert "several coordinates" in toeplitz.refuses_call(Call.of(q, q, q, ALiBi(2), grid, grid, True))
+    assert "meta" in toeplitz.refuses_call(Call.of(q.to("meta"), q.to("meta"), q.to("meta"), ALiBi(2), at, at, True))
     with pytest.raises(ValueError, match=r"impl='toeplitz' cannot express ALiBi.*count up"):
         attend(q, q, q, ALiBi(2), scattered, impl="toeplitz")
 
@@ -713,10 +717,10 @@ def test_subclasses_with_another_bias_are_computed_by_their_bias():
     at = Positions.arange(2, 9)
     for kind in (ByKey, Mixed, Below):
         for encoding in (kind(4), Stack(RoPE(4), kind(4))):
-            assert toeplitz.refuses(encoding) == "its bias is not one of the distance alone"
+            assert toeplitz.refuses(encoding, encoding.structure()) == "its bias is not one of the distance alone"
             torch.testing.assert_close(attend(q, k, v, encoding, at), attend(q, k, v, encoding, at, impl="reference"))
     for kind in (ALiBi, T5, Again, OtherDistances):
-        assert toeplitz.refuses(kind(4)) is None
+        assert toeplitz.refuses(kind(4), kind(4).structure()) is None
     doubled = OtherDistances(4)
     torch.testing.assert_close(
         attend(q, k, v, doubled, at, impl="toeplitz"), attend(q, k, v, doubled, at, impl="reference")

@@ -127,14 +127,6 @@ def test_a_model_in_16_bits_rounds_once_A6(dtype, bits, impl):
     near_once_rounded(got.detach().double().numpy(), exact, bits, 8.0)  # logits here reach 20
 
 
-def test_packed_documents_F3():
-    q, k, v = (draw(seed, 1, H, 6, D) for seed in (1, 2, 3))
-    positions, documents, encoding = [[0, 1, 0, 1, 2, 3]], [[0, 0, 1, 1, 1, 1]], filled()
-    got = attend(*map(torch.from_numpy, (q, k, v)), encoding, Positions.packed([0, 2, 6]))
-    logits = sum(terms(q, k, encoding, positions, positions))
-    close(got, attention(logits, v, sees([range(6)], [range(6)], documents, documents)))
-
-
 def test_far_positions_in_fp32_A8():
     """R_{i-j} is found from i and j: at 131 071 and a million the fp32 terms stay within fp32 rounding."""
     q, k, encoding = draw(1, 1, H, 4, D), draw(2, 1, H, 4, D), filled()
@@ -151,15 +143,6 @@ def test_far_positions_in_fp32_A8():
             close(theirs.double(), mine, atol=3e-6)
 
 
-def test_tensor_parallel_slice_H2():
-    encoding, at = filled(), Positions.arange(1, 3)
-    q, k = (torch.from_numpy(draw(seed, 1, H, 3, D)) for seed in (1, 2))
-    whole = encoding.terms(q, k, at, at)
-    part = encoding.heads(1, 3).terms(q[:, 1:3], k[:, 1:3], at, at)
-    for mine, theirs in zip(whole, part, strict=True):
-        close(theirs, mine[:, 1:3].detach())
-
-
 def test_prepared_positions_give_the_same():
     q, k, v = (torch.from_numpy(draw(seed, 1, H, 4, D)).float() for seed in (1, 2, 3))
     encoding, at = filled(dtype=torch.float32), Positions.arange(1, 4, 9)
@@ -169,13 +152,6 @@ def test_prepared_positions_give_the_same():
         for at_q, at_k in ((filled(base=50.0).prepare(at), at), (at, filled(base=50.0).prepare(at))):
             with pytest.raises(ValueError, match="positions: prepared by"):
                 attend(q, k, v, encoding, at_q, at_k, impl=impl)
-
-
-def test_gradients_by_differences():
-    encoding, at = filled(), Positions.at(torch.tensor([[0, 3, 4]]))
-    q, k, v = (torch.from_numpy(draw(seed, 1, H, 3, D)).requires_grad_() for seed in (1, 2, 3))
-    inputs = (q, k, v, encoding.u, encoding.v, encoding.w_r)
-    assert torch.autograd.gradcheck(lambda q, k, v, *_: attend(q, k, v, encoding, at), inputs)
 
 
 def test_autocast_changes_nothing_A5():

@@ -1,13 +1,12 @@
 """Wall attention by loops over channels and gates; its formula as flash-linear-attention's reference computes it."""
 
-import itertools
 import math
 
 import numpy as np
 import pytest
 import torch
 
-from posenc import Attention, Positions, attend
+from posenc import Positions, attend
 from posenc.encodings.fox import FoX
 from posenc.encodings.wall import BLOCK, Wall, by_blocks, one_by_one, square
 
@@ -109,33 +108,6 @@ def test_equal_gates_in_all_channels_multiply_by_the_decay_of_fox():
     decay = np.exp(sums.transpose(0, 2, 1)[..., None] - sums.transpose(0, 2, 1)[:, :, None])
     got = attend(*map(torch.from_numpy, (q, k, v)), wall, wall.read_hidden(torch.from_numpy(x), at))
     close(got, attention(products(q, k) * np.minimum(decay, 1), v, sees([range(8)] * 2, [range(8)] * 2)))
-
-
-@pytest.mark.parametrize("ends", [(0, 5, 6, 7, 9), tuple(range(10))], ids=str)
-def test_decoding_is_the_prefill(ends):
-    layer = Attention(28, H, Wall(28, H, 7, first_bias=1.0), n_kv_heads=G).double()
-    x, cache, outputs = torch.from_numpy(draw(5, 2, 9, 28)), None, []
-    for begin, end in itertools.pairwise(ends):
-        out, cache = layer.decode(x[:, begin:end], Positions.arange(2, end - begin, begin), cache)
-        outputs.append(out)
-    close(torch.cat(outputs, dim=1), layer(x, Positions.arange(2, 9)).detach())
-
-
-def test_a_slice_of_the_heads():
-    q, k, v, x = tensors()
-    encoding, at = filled(), Positions.arange(2, 8)
-    k, v = (np.repeat(one, H // G, axis=1) for one in (k, v))
-    whole = attend(*map(torch.from_numpy, (q, k, v)), encoding, encoding.read_hidden(torch.from_numpy(x), at))
-    part = encoding.heads(1, 4)
-    mine = (torch.from_numpy(one)[:, 1:4] for one in (q, k, v))
-    close(attend(*mine, part, part.read_hidden(torch.from_numpy(x), at)), whole[:, 1:4].detach())
-
-
-def test_gradients_by_differences():
-    encoding, at = filled(), Positions.arange(1, 5)
-    q, k, v, x = (torch.from_numpy(one[:1, ..., :5, :]).requires_grad_() for one in tensors())
-    inputs = (q, k, x, *encoding.parameters())
-    assert torch.autograd.gradcheck(lambda q, k, x, *_: attend(q, k, v, encoding, encoding.read_hidden(x, at)), inputs)
 
 
 def test_wrong_arguments():

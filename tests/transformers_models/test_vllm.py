@@ -7,7 +7,9 @@ the release's own, which pip downloads.
 from __future__ import annotations
 
 import ast
+import copy
 import json
+import pickle
 import sys
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -21,6 +23,7 @@ from torch import nn
 import posenc
 import posenc.transformers as pt
 import receivers
+import vllm_model_types
 from posenc.configs.report.runtimes import servers
 from posenc.transformers import vllm as plugin
 from transformers_models.test_attach import made, model_of
@@ -97,6 +100,8 @@ def stand_in(monkeypatch):
         monkeypatch.setitem(sys.modules, name, module)
     yield SimpleNamespace(models=registry, configurations=configurations)
     plugin._with_rotations.cache_clear()
+    for model_type in plugin.SERVED:  # what is registered with AutoConfig stays in a process of vLLM's
+        transformers.CONFIG_MAPPING._extra_content.pop(f"posenc_{model_type}", None)
 
 
 def saved(encoding, path, layers=range(4)):
@@ -238,6 +243,41 @@ def test_without_the_plugin_no_server_finds_the_architecture(tmp_path):
     assert model.config.architectures == ["LlamaForCausalLM"]
 
 
+def configuration(stand_in, model_type, folder):
+    """The configuration of a folder of that family, as get_config of transformers_utils/config.py reads it."""
+    plugin.register()
+    named = f"posenc_{model_type}"
+    said = transformers.CONFIG_MAPPING[model_type]().to_dict() | {"model_type": named, "posenc": {"format": 1}}
+    (folder / "config.json").write_text(json.dumps(said))
+    read_by = stand_in.configurations[named]
+    read_by.model_type = named  # _register_config_class, which vLLM calls before it reads the file
+    transformers.AutoConfig.register(named, read_by, exist_ok=True)
+    config = transformers.AutoConfig.from_pretrained(folder)
+    assert type(config) is read_by
+    assert config.posenc == {"format": 1}
+    return config
+
+
+@pytest.mark.parametrize("model_type", plugin.SERVED)
+def test_every_comparison_of_vllm_s_sees_the_family(model_type, stand_in, tmp_path):
+    """vLLM refuses float16 for Gemma 2 and GLM-4: it must know a folder of theirs that has another encoding."""
+    read = configuration(stand_in, model_type, tmp_path)
+    in_process = pickle.loads(pickle.dumps(read))  # vLLM's processes may be spawned
+    compared = json.loads(vllm_model_types.TABLE.read_text())["compared"]
+    for config in (read, copy.deepcopy(read), in_process, read.get_text_config()):
+        assert config.posenc == {"format": 1}
+        for place in compared:
+            for name in place["names"]:
+                seen = vllm_model_types.fits(config.model_type, place["how"], name)
+                assert seen == vllm_model_types.fits(model_type, place["how"], name), place
+
+
+def test_the_table_has_a_comparison_that_the_folder_s_own_type_would_miss():
+    compared = json.loads(vllm_model_types.TABLE.read_text())["compared"]
+    (float16,) = (one for one in compared if one["said"] == "model_type in _FLOAT16_NOT_SUPPORTED_MODELS")
+    assert float16["names"] == ["gemma2", "glm4"]
+
+
 # The release itself.
 
 
@@ -254,6 +294,33 @@ def attention(path: Path) -> ast.FunctionDef:
         if isinstance(node, ast.FunctionDef) and node.name == "forward" and "self.rotary_emb(" in ast.unparse(node):
             return node
     raise AssertionError(path)
+
+
+@pytest.mark.acceptance
+def test_the_table_has_every_comparison_of_the_release(release):
+    """A new one must be read: written against a configuration, it sees the family; against the file, it does not."""
+    kept = json.loads(vllm_model_types.TABLE.read_text())
+    found = vllm_model_types.places(release, set(plugin.SERVED))
+    for kind, places in found.items():
+        assert [one for one in places if one not in kept[kind]] == [], f"not in {vllm_model_types.TABLE.name}: {kind}"
+        assert [one for one in kept[kind] if one not in places] == [], f"no longer in vLLM: {kind}"
+
+
+@pytest.mark.acceptance
+@pytest.mark.parametrize("model_type", ["gemma2", "glm4", "llama"])
+def test_the_release_refuses_float16_as_it_does_for_the_family(model_type, release, stand_in, tmp_path):
+    scope = {"torch": torch}
+    for node in ast.parse((release / "config/model.py").read_text()).body:
+        name = getattr(node, "name", "") or "".join(vllm_model_types.targets(node))
+        if name in ("_FLOAT16_NOT_SUPPORTED_MODELS", "_check_valid_dtype"):
+            exec(compile(ast.Module([node], []), "model.py", "exec"), scope)
+    config = configuration(stand_in, model_type, tmp_path)
+    assert scope["_check_valid_dtype"](config.model_type, torch.bfloat16)
+    if model_type == "llama":
+        assert scope["_check_valid_dtype"](config.model_type, torch.float16)
+    else:
+        with pytest.raises(ValueError, match=f"'{model_type}' does not support float16"):
+            scope["_check_valid_dtype"](config.model_type, torch.float16)
 
 
 @pytest.mark.acceptance

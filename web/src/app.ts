@@ -29,6 +29,10 @@ export interface Options {
 const LANGUAGES: Record<Language, string> = { en: "English", zh: "中文" };
 const ENCODING = "encoding";
 const PAGES_OF_ENCODINGS: Words = { en: "Encodings one by one", zh: "逐个查看编码" };
+/** Views that there are no more, and what took their place. */
+const GONE: Record<string, Words> = {
+  audit: { en: "A table of your own is checked by the command posenc check TABLE, which reads .npy, .csv, .json and .safetensors.", zh: "检查你自己的表，请用命令 posenc check TABLE，它读取 .npy、.csv、.json 和 .safetensors。" },
+};
 type Theme = "auto" | "light" | "dark";
 const THEMES: Record<Theme, Words> = { auto: { en: "Auto", zh: "自动" }, light: { en: "Light", zh: "浅色" }, dark: { en: "Dark", zh: "深色" } };
 
@@ -39,7 +43,7 @@ export function mount(place: HTMLElement | ShadowRoot, options: Options): () => 
   home.adoptedStyleSheets = [...home.adoptedStyleSheets, sheet];
   const source = remembering(options.source);
   const { store } = options;
-  const address = withRows(options.address, source.rows);
+  const address = withRows(options.address, source);
   const asked = parsed(address.read()).given["lang"];
   let language = asked === "zh" || asked === "en" ? asked : ((store?.getItem("posenc-language") as Language | null) ?? options.language);
   const seen = new Set(store?.getItem("posenc-seen")?.split(" "));
@@ -81,6 +85,7 @@ export function mount(place: HTMLElement | ShadowRoot, options: Options): () => 
     opened = null;
     if (name === ENCODING) encodingPage(main, { t, source, name: given["name"] ?? "rope", go: (next) => address.go(`/${ENCODING}?name=${next}`) });
     else opened = view ? openView(view, main, frame) : start(main, frame);
+    if (GONE[name]) main.prepend(h("p", { class: "gone", role: "status" }, t(GONE[name])));
     const row = address.row();
     if (row) main.prepend(rowCard(row, { t, source, check: checkHere, failed: (error) => void (live.textContent = error.message) }));
     if (place === document.body) document.title = view || name === ENCODING ? `${main.querySelector("h1")!.textContent} · posenc` : t({ en: "posenc: where position enters a Transformer", zh: "posenc：位置如何进入 Transformer" });

@@ -179,13 +179,6 @@ export function openView(view: View, main: HTMLElement, frame: Frame, arranged: 
   const formula = h("section", { class: "card formula-card", "aria-label": t({ en: "Formula", zh: "公式" }) });
   const stage: Stage = {
     root: place_, formula, language: frame.language, t, source, set, state: () => state, checked: frame.checked,
-    show(other) {
-      data = other;
-      answered = theirs(state);
-      trouble.hidden = true;
-      place_.classList.remove("refused");
-      again();
-    },
     announce(text) {
       if (!place_.hasAttribute("data-playing")) frame.announce(text);
     },

@@ -1,6 +1,6 @@
 // The rows of the founding notes: #S8 opens the view of a row, with its example and its figures above it.
 
-import type { Address } from "./address";
+import { parsed, type Address } from "./address";
 import { encodingColour } from "./colours";
 import { fill, h, s } from "./dom";
 import type { Source } from "./source";
@@ -15,8 +15,11 @@ export interface RowAddress extends Address {
   row(): string | null;
 }
 
-export function withRows(address: Address, rows: Record<string, string>): RowAddress {
+export function withRows(address: Address, { rows, claims }: Source): RowAddress {
   const found = () => {
+    const asked = parsed(address.read());
+    // Statements had a view of their own, whose addresses are still known.
+    if (asked.view === "true_or_false") return { name: claims[asked.given["claim"] ?? ""] ?? "S1", query: "" };
     const [, name = "", query = ""] = ROW.exec(address.read()) ?? [];
     return name in rows ? { name, query } : null;
   };
@@ -40,6 +43,8 @@ interface Facts {
   notes: string[];
   commands: string[];
   figures: Figures;
+  /** Statements of the notes, each with what posenc computes. */
+  claims: { id: string; words: Words; verdict: Words; value: Words }[];
 }
 
 interface Figures {
@@ -74,7 +79,7 @@ export function rowCard(name: string, asked: Asked): HTMLElement {
   return card;
 }
 
-function written({ name, title, says, notes, commands, figures }: Facts, names: string[], { t, check }: Asked): HTMLElement[] {
+function written({ name, title, says, notes, commands, figures, claims }: Facts, names: string[], { t, check }: Asked): HTMLElement[] {
   const at = names.indexOf(name);
   const beside = (to: string | undefined, rel: string, sign: string) => (to ? h("a", { href: `#${to}`, rel }, rel === "prev" ? `${sign} ${to}` : `${to} ${sign}`) : h("span", {}));
   const tables = (one: Figures): HTMLElement[] => [
@@ -88,6 +93,8 @@ function written({ name, title, says, notes, commands, figures }: Facts, names: 
     h("p", {}, t(says)),
     ...(figures.curves.length ? [drawn(figures, t(title), t)] : []),
     name === "S19" ? h("p", {}, check) : h("span", {}),
+    ...(claims.length ? [h("details", { class: "claims" }, h("summary", {}, t(both("What the notes say, and whether it holds", "笔记的说法与是否成立")), ` (${claims.length})`),
+      h("dl", {}, ...claims.flatMap((one) => [h("dt", { "data-claim": one.id }, t(one.words), " ", h("b", {}, t(one.verdict))), h("dd", {}, t(one.value))])))] : []),
     h("p", { class: "small" }, t(both(notes.length > 1 ? "Notes " : "Note ", "笔记 ")), notes.join(t(both(", ", "、"))), " · ", ...commands.flatMap((one, index) => [index ? " · " : "", h("code", {}, one)])),
     h("p", { class: "small row-beside" }, beside(names[at - 1], "prev", "←"), beside(names[at + 1], "next", "→")));
   return [said, h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": t(title) }, ...tables(figures))];

@@ -29,12 +29,13 @@ export interface Source {
   schemas: Schemas;
   /** Where the rows of the founding notes lead: S8 to what follows #/. */
   rows: Record<string, string>;
+  /** Beside which row each statement of the notes stands. */
+  claims: Record<string, string>;
   version: string;
   /** The only available parameters; null if all are. */
   offered(view: string): State[] | null;
   /** Throws an Error whose message is for the reader. */
   ask(view: string, parameters: State): Promise<Data>;
-  upload(view: string, contents: ArrayBuffer): Promise<Data>;
 }
 
 const KEPT = 24;
@@ -75,25 +76,21 @@ interface About {
   version: string;
   schemas: Schemas;
   rows: Record<string, string>;
+  claims: Record<string, string>;
 }
 
 export function server(about: About): Source {
-  async function post(path: string, kind: string, body: BodyInit): Promise<Data> {
+  async function ask(view: string, parameters: State): Promise<Data> {
     let response: Response;
     try {
-      response = await fetch(path, { method: "POST", headers: { "content-type": kind }, body });
+      response = await fetch(`data/${view}`, { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(parameters) });
     } catch {
       throw new Said(both("The server has stopped: start posenc explore again.", "服务已停止，请重新运行 posenc explore。"));
     }
     if (!response.ok) throw refusal((await response.json().catch(() => ({}))) as Refusal, response.statusText);
     return unpack(await response.arrayBuffer());
   }
-  return {
-    ...about,
-    offered: () => null,
-    ask: (view, parameters) => post(`data/${view}`, "application/json", JSON.stringify(parameters)),
-    upload: (view, contents) => post(`upload/${view}`, "application/octet-stream", contents),
-  };
+  return { ...about, offered: () => null, ask };
 }
 
 interface Answer {
@@ -115,6 +112,5 @@ export function embedded(about: About & { answers: Answer[] }): Source {
       const bytes = Uint8Array.from(atob(packed), (letter) => letter.charCodeAt(0));
       return unpack(await new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).arrayBuffer());
     },
-    upload: () => Promise.reject(new Said(both("Reading a file of yours needs posenc explore.", "读取你的文件需要运行 posenc explore。"))),
   };
 }

@@ -46,7 +46,7 @@ export const STEPS: Step[] = [
       "The rows one below the other are the table that is added to the word vectors: its columns are waves, from fast to slow.",
       "把各行上下叠起来，就是加到词向量上的表：每一列是一条波，从快到慢。",
     ),
-    views: ["wavelengths", "precision", "audit"],
+    views: ["wavelengths", "precision"],
   },
   {
     name: "shift",
@@ -82,7 +82,7 @@ export const STEPS: Step[] = [
       "The softmax turns one row of scores into shares: how much a word takes from itself and from each word before it.",
       "softmax 把一行分数变成份额：一个词从自己和前面每个词那里各取多少。",
     ),
-    views: ["attention", "heads", "compare", "measured", "extrapolation", "what_breaks", "true_or_false"],
+    views: ["attention", "heads", "compare", "measured", "extrapolation", "what_breaks"],
   },
 ];
 

@@ -61,8 +61,6 @@ export interface Stage {
   state(): State;
   /** Changes parameters, Python's or the page's own; `draw` follows. Numbers are kept within their bounds. */
   set(changes: State): void;
-  /** Other numbers of the same view than those asked for by its parameters, such as an uploaded file's. */
-  show(data: Data): void;
   /** Announces a text to screen readers (aria-live polite). */
   announce(text: string): void;
   /** Lines after Python's; the whole must run as printed. */

@@ -27,16 +27,14 @@ function kernel(model: Model): Source {
       one.done(unpack(view.buffer.slice(view.byteOffset, view.byteOffset + view.byteLength) as ArrayBuffer));
     }
   });
-  const question = (content: object, buffers?: ArrayBuffer[]) =>
-    new Promise<Data>((done, failed) => {
-      asked.set(++count, { done, failed });
-      model.send({ id: count, ...content }, undefined, buffers);
-    });
   return {
     ...model.get("about"),
     offered: () => null,
-    ask: (view, parameters) => question({ view, parameters }),
-    upload: (view, contents) => question({ upload: view }, [contents]),
+    ask: (view, parameters) =>
+      new Promise<Data>((done, failed) => {
+        asked.set(++count, { done, failed });
+        model.send({ id: count, view, parameters });
+      }),
   };
 }
 

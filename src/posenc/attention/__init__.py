@@ -13,16 +13,15 @@ from posenc.attention.call import Call
 from posenc.attention.flex_functions import mask_mod as mask_mod
 from posenc.attention.flex_functions import score_mod as score_mod
 from posenc.attention.options import PLAIN, AttendOptions, Options, allowed
-from posenc.attention.plan import attended
-from posenc.combined import check_heads, check_one_layer
-from posenc.encoding import PositionalEncoding, Side
+from posenc.attention.plan import output_of
+from posenc.combined import PerLayer, Stack, check_heads, check_one_layer
+from posenc.encoding import PositionalEncoding, Side, usual_scale
 from posenc.positions import Positions
-from posenc.structure import EVERY_SIDE, Blocks, Regions, addend_of, declared_rotation, rotated, turned_sides
+from posenc.structure import EVERY_SIDE, Blocks, Regions, Rotation, Structure, addend_of, rotated
 from posenc.support.checked import checked_on_failure
 from posenc.support.checks import shown
 from posenc.support.identity import label
-from posenc.support.precision import full_precision
-from posenc.support.seams import check_added
+from posenc.support.tensors import check_added, full_precision
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Bool, Float
@@ -114,15 +113,18 @@ def attend(
     at_k = at_q if at_k is None else at_k
     _check(q, k, v, encoding, at_q, at_k, causal)
     with full_precision(q):
-        turned = NO_SIDE
+        turned, structure = NO_SIDE, encoding.structure()
         if "rotate" in encoding.seams:
-            rotation = declared_rotation(encoding)
-            turned = EVERY_SIDE if rotation is None else rotation.sides
-            q, k = rotated(encoding, q, k, at_q, at_k, rotation)
+            rotation = structure.rotation if type(structure) is Regions else structure
+            turned = rotation.sides if type(rotation) is Rotation else EVERY_SIDE
+            if type(rotation) is Rotation and rotation.both is not None:
+                q, k = rotation.both(q, k, at_q, at_k)
+            else:
+                q, k = encoding.rotate(q, at_q, "query"), encoding.rotate(k, at_k, "key")
             if "value" in turned:
                 v = encoding.rotate(v, at_k, "value")
-        options = _options(encoding, q, k, mask, scale, window, chunk, softcap, sinks, dropout, return_lse)
-        return _attended(q, k, v, encoding, at_q, at_k, causal, options, impl, "output" in turned)  # type: ignore[no-any-return]
+        options = _options(encoding, structure, q, k, mask, scale, window, chunk, softcap, sinks, dropout, return_lse)
+        return _output(q, k, v, encoding, structure, at_q, at_k, causal, options, impl, "output" in turned)  # type: ignore[no-any-return]
 
 
 @checked_on_failure
@@ -161,28 +163,26 @@ def attend_rotated(
     at_k: Positions,
     *,
     causal: bool = True,
-    mask: Bool[Tensor, "#b #h #i #j"] | Float[Tensor, "#b #h #i #j"] | None = None,
-    scale: float | None = None,
-    window: tuple[int | None, int | None] | None = None,
-    chunk: int | None = None,
-    softcap: float | None = None,
-    sinks: Float[Tensor, "h"] | None = None,
-    dropout: float = 0.0,
     return_lse: bool = False,
     impl: str = "auto",
+    **options: Unpack[AttendOptions],
 ) -> Any:
     """`attend` for caches that hold rotated keys and values: all three inputs have been through `rotate` already."""
     _check(q, k, v, encoding, at_q, at_k, causal)
-    options = _options(encoding, q, k, mask, scale, window, chunk, softcap, sinks, dropout, return_lse)
+    structure = encoding.structure()
+    given = _options(encoding, structure, q, k, return_lse=return_lse, **options)
+    rotation = structure.rotation if type(structure) is Regions else structure
+    turning = "rotate" in encoding.seams and (type(rotation) is not Rotation or "output" in rotation.sides)
     with full_precision(q):
-        return _attended(q, k, v, encoding, at_q, at_k, causal, options, impl, "output" in turned_sides(encoding))
+        return _output(q, k, v, encoding, structure, at_q, at_k, causal, given, impl, turning)
 
 
-def _attended(
+def _output(
     q: Tensor,
     k: Tensor,
     v: Tensor,
     encoding: PositionalEncoding,
+    structure: Structure | None,
     at_q: Positions,
     at_k: Positions,
     causal: bool,
@@ -195,7 +195,10 @@ def _attended(
         at_q = at_q.expand(batch)
     if same or at_k.coords.shape[0] != batch:
         at_k = at_q if same else at_k.expand(batch)
-    output = attended(Call(q, k, v, encoding, at_q, at_k, causal, options), impl)
+    scale = encoding.softmax_scale(q.shape[3]) if options.scale is None else options.scale
+    if scale is None:
+        scale = usual_scale(q.shape[3])
+    output = output_of(Call(q, k, v, encoding, at_q, at_k, causal, options, scale, structure), impl)
     added = addend_of(encoding) if "finish" in encoding.seams else None
     if added is None and not turning:
         return output
@@ -209,13 +212,17 @@ def _attended(
     return (out, lse) if options.return_lse else out
 
 
-def _options(encoding: PositionalEncoding, q: Tensor, k: Tensor, *arguments: Any) -> Options:
-    """The checked options of a call; the plain ones cost next to nothing."""
+def _options(
+    encoding: PositionalEncoding, structure: Structure | None, q: Tensor, k: Tensor, *arguments: Any, **named: Any
+) -> Options:
+    """The checked options of a call, in their order or by name; the plain ones cost next to nothing."""
     if arguments == NONE_GIVEN and type(arguments[-1]) is bool and type(arguments[-2]) is not bool:
         return PLAIN
-    options = Options(*arguments)
+    if not arguments and len(named) == 1 and named["return_lse"] is False:
+        return PLAIN
+    options = Options(*arguments, **named)
     options.check(q, k)
-    if (options.scale is not None or options.softcap is not None) and isinstance(encoding.structure(), (Regions, Blocks)):
+    if (options.scale is not None or options.softcap is not None) and isinstance(structure, (Regions, Blocks)):
         raise ValueError(
             f"scale, softcap: {label(encoding)} puts another product in the place of q·k, at the scale of its "
             "softmax_scale; leave both out"
@@ -248,7 +255,8 @@ def _check(
         raise ValueError(f"q, k: expected at least one channel, got {list(of_q)}")
     if not of_k[1] or of_q[1] % of_k[1]:
         raise ValueError(f"q, k: {of_q[1]} query heads cannot be shared evenly by {of_k[1]} key heads")
-    check_heads(encoding, of_q[1])
+    if encoding.configuration.get("n_heads", of_q[1]) != of_q[1] or isinstance(encoding, (Stack, PerLayer)):
+        check_heads(encoding, of_q[1])
     _check_positions("at_q", at_q, q, of_q)
     if at_k is not at_q or of_k[2] != of_q[2]:
         _check_positions("at_k", at_k, k, of_k)

@@ -1,5 +1,7 @@
 """One call of attention, as it travels from `attend` to a backend: checked, with queries, keys and values rotated.
 
+The scale and the structure of the encoding are asked once, where the call is made, and travel with it.
+
 Legend: b batch, h query heads, g key heads (h is a multiple of g), i query, j key, d channel.
 """
 
@@ -11,11 +13,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from torch import Tensor
 
 from posenc.attention.options import PLAIN, Options
-from posenc.structure import scale_of
+from posenc.encoding import PositionalEncoding, scale_of
 
 if TYPE_CHECKING:
-    from posenc.encoding import PositionalEncoding
     from posenc.positions import Positions
+    from posenc.structure import Structure
     from posenc.support.shapes import Float
 
 
@@ -28,14 +30,26 @@ class Call(NamedTuple):
     encoding: PositionalEncoding
     at_q: Positions
     at_k: Positions
-    causal: bool = True
-    options: Options = PLAIN
+    causal: bool
+    options: Options
+    scale: float  # what q·k is multiplied with: the call's own scale, or the encoding's
+    structure: Structure | None  # that of the encoding
 
-    @property
-    def scale(self) -> float:
-        """What q·k is multiplied with: the call's own scale, or the encoding's."""
-        scale = self.options.scale
-        return scale_of(self.encoding, self.q.shape[-1]) if scale is None else scale
+    @classmethod
+    def of(
+        cls,
+        q: Tensor,
+        k: Tensor,
+        v: Tensor,
+        encoding: PositionalEncoding,
+        at_q: Positions,
+        at_k: Positions,
+        causal: bool = True,
+        options: Options = PLAIN,
+    ) -> Call:
+        """The call of an encoding that is asked for its scale and structure here."""
+        scale = scale_of(encoding, q.shape[-1]) if options.scale is None else options.scale
+        return cls(q, k, v, encoding, at_q, at_k, causal, options, scale, encoding.structure())
 
     @property
     def groups(self) -> int:
@@ -55,7 +69,7 @@ class Call(NamedTuple):
         at_q = at or self.at_q.narrow(queries.start, queries.stop)
         at_k = at or self.at_k.narrow(keys.start, keys.stop)
         q, k, v = self.q[:, :, queries], self.k[:, :, keys], self.v[:, :, keys]
-        return Call(q, k, v, self.encoding, at_q, at_k, self.causal, options)
+        return self._replace(q=q, k=k, v=v, at_q=at_q, at_k=at_k, options=options)
 
     def row(self, number: int) -> Call:
         """The call of one row of the batch."""
@@ -64,7 +78,7 @@ class Call(NamedTuple):
             options = replace(options, mask=mask[row])
         at_q = self.at_q.rows(number, number + 1)
         at_k = at_q if self.at_q is self.at_k else self.at_k.rows(number, number + 1)
-        return Call(self.q[row], self.k[row], self.v[row], self.encoding, at_q, at_k, self.causal, options)
+        return self._replace(q=self.q[row], k=self.k[row], v=self.v[row], at_q=at_q, at_k=at_k, options=options)
 
     def with_options(self, **changed: Any) -> Call:
         """The call with these options instead."""

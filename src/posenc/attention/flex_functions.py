@@ -43,7 +43,7 @@ def score_mod(encoding: PositionalEncoding, at_q: Positions, at_k: Positions | N
     """
     at_k = at_q if at_k is None else at_k
     name = type(encoding).__name__
-    terms = distance_terms(encoding)
+    terms = distance_terms(encoding, encoding.structure())
     if terms is None or encoding.seams & {"rotate", "finish"}:
         raise ValueError(
             f"encoding: {name} is more than a bias of the distance, which a score_mod cannot express; use posenc.attend"

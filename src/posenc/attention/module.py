@@ -23,7 +23,7 @@ from posenc.structure import Vectors, rotated
 from posenc.support.checked import checked, checked_on_failure
 from posenc.support.checks import shown
 from posenc.support.identity import label
-from posenc.support.tensor_checks import readable
+from posenc.support.tensors import readable
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Float
@@ -112,7 +112,7 @@ class Attention(nn.Module):
         self.d_model, self.encoding = d_model, encoding
         self.query = nn.Linear(d_model, n_heads * self.d_head, bias=bias)
         self.key = nn.Linear(d_model, n_kv_heads * self.d_head, bias=bias)
-        self.val = nn.Linear(d_model, n_kv_heads * self.d_head, bias=bias)
+        self.value = nn.Linear(d_model, n_kv_heads * self.d_head, bias=bias)
         self.out = nn.Linear(n_heads * encoding.query_copies * self.d_head, d_model, bias=bias)
 
     @checked_on_failure
@@ -142,7 +142,7 @@ class Attention(nn.Module):
         source, at_source = x, at
         if memory is not None and at_memory is not None:
             source, at_source = self._read(memory, at_memory)
-        q, k, v = self._split(self.query(x)), self._split(self.key(source)), self._split(self.val(source))
+        q, k, v = self._split(self.query(x)), self._split(self.key(source)), self._split(self.value(source))
         out = attend(q, k, v, self.encoding, at, at_source, causal=causal, impl=impl, **options)
         return self._merge(out)
 
@@ -189,9 +189,14 @@ class Attention(nn.Module):
             return self._across(x, at, cache, causal is True, impl, options)
         if causal is False:
             raise ValueError("causal: decoding without a memory is causal; expected None or True, got False")
+        if "local" not in self.encoding.traits:
+            raise ValueError(
+                f"encoding: {type(self.encoding).__name__} reads the neighbours of a token, which a cache does not hold; "
+                "decoding gives other numbers than forward: call forward with all tokens"
+            )
         x, at = self._read(x, at, None if cache is None else cache.at)
         q, k = rotated(self.encoding, self._split(self.query(x)), self._split(self.key(x)), at, at)
-        v = self.encoding.rotate(self._split(self.val(x)), at, "value")
+        v = self.encoding.rotate(self._split(self.value(x)), at, "value")
         held = self._held(at)
         past, cache = cache, KeyValueCache(k, v, held) if cache is None else cache.extend(k, v, held)
         if past is not None and cache.at.consecutive_in != "row":  # it was not seen that they go on
@@ -207,7 +212,7 @@ class Attention(nn.Module):
     def _remembered(self, memory: Tensor, at: Positions) -> MemoryCache:
         source, at = self._read(memory, at)
         k = self.encoding.rotate(self._split(self.key(source)), at, "key")
-        v = self.encoding.rotate(self._split(self.val(source)), at, "value")
+        v = self.encoding.rotate(self._split(self.value(source)), at, "value")
         return MemoryCache(k, v, self._held(at))
 
     def _across(

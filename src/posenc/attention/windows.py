@@ -5,8 +5,11 @@
     queries 2 … 3        ■ ■ ■ ■ . . . .                  exactly this range, so the work grows with the window and not
     queries 4 … 5        . ■ ■ ■ ■ ■ . .                  with the length.
 
-Packed documents and padded rows are computed document by document: each is a text of its own, without a mask.
-In fp32 and bf16 on the CPU without gradients, causal windows and documents are a kernel of our own.
+`cut` has three cutters, each for a reason of its own:
+    band           our kernel reads the keys of a causal window or of a document where they are, and copies nothing: in fp32
+                   and bf16 on the CPU without gradients
+    by_document    packed documents and padded rows are texts of their own: a call each, without a mask
+    ranges_of      blocks of queries as above, for every other window and chunk
 
 Which keys a block may see is known where rows are consecutive (`consecutive_in="row"`) and either both sides are the same
 positions or their first orders can be read: in eager code on the CPU. Elsewhere one call serves all keys under a mask.
@@ -20,26 +23,20 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 
-from posenc.attention.backends.toeplitz import bias_at
 from posenc.attention.call import Call
 from posenc.attention.options import Options
 from posenc.kernels import banded
-from posenc.kernels.eager import exporting, plain_on_cpu, wants_gradient
+from posenc.kernels.eager import exporting, wants_gradient
 from posenc.positions import Positions
-from posenc.structure import distance_terms, why_not_fused
-from posenc.support.precision import working_dtype
-from posenc.support.seams import check_coords
-from posenc.support.tensor_checks import readable
+from posenc.structure import bias_at, distance_terms, why_not_fused
+from posenc.support.tensors import check_coords, readable, working_dtype
 
 if TYPE_CHECKING:
-    from posenc.support.shapes import Float, Int
+    from posenc.support.shapes import Int
 
-SMALLEST, LARGEST = 64, 512  # queries of a block
-SLID = 32  # the fewest queries of a block of many
-MASK = 2**22  # entries of the mask of such a block at most
+SMALLEST_BLOCK, LARGEST_BLOCK = 64, 512  # queries of a block
 CALL = 2**20  # pairs times channels that torch's kernel computes in the time of one more call
 
 
@@ -72,8 +69,6 @@ def cut(call: Call, documents: bool) -> list[list[Piece]] | None:
             return rows
     if call.options.window is None and call.options.chunk is None:
         return None
-    if (left := slides(call)) is not None:
-        return [slid(call, left)]
     ranges = ranges_of(call)
     return None if ranges is None else [[Piece(call.part(queries, keys)) for queries, keys in ranges]]
 
@@ -84,9 +79,9 @@ def band(call: Call) -> Callable[[Call], Tensor] | None:
     left = (call.options.window or (None,))[0]
     if not call.causal or (left is None and at.consecutive_in != "document"):
         return None
-    if not set(call.options.used()) <= {"window", "scale"} or not banded.served(q, k, v) or why_not_fused(encoding):
+    if not set(call.options.used()) <= {"window", "scale"} or not banded.can_serve(q, k, v) or why_not_fused(encoding):
         return None
-    if (terms := distance_terms(encoding)) is None or (rows := _runs_of_rows(at)) is None:
+    if (terms := distance_terms(encoding, call.structure)) is None or (rows := _runs_of_rows(at)) is None:
         return None
     for term in terms:
         check_coords(term, at)
@@ -94,7 +89,7 @@ def band(call: Call) -> Callable[[Call], Tensor] | None:
     cutoff = longest - 1 if left is None else min(left, longest - 1)
     bias = None
     if terms:
-        bias = bias_at(torch.arange(cutoff + 1, dtype=at.coords.dtype, device=q.device), q, encoding)
+        bias = bias_at(terms, torch.arange(cutoff + 1, dtype=at.coords.dtype, device=q.device), q)
         if wants_gradient(bias):
             return None
     return functools.partial(_banded, rows=rows, bias=bias, cutoff=cutoff)
@@ -111,7 +106,7 @@ def _banded(call: Call, rows: list[list[tuple[int, int]]], bias: Tensor | None, 
             if document < 0:
                 out[index] = 0
             else:
-                banded.attended(q[index], k[index], v[index], bias, scale, min(cutoff, size - 1), out[index])
+                banded.attend(q[index], k[index], v[index], bias, scale, min(cutoff, size - 1), out[index])
     return out.to(q.dtype)
 
 
@@ -123,67 +118,6 @@ def _runs_of_rows(at: Positions) -> list[list[tuple[int, int]]] | None:
         return None
     rows = [runs for row in at.document if (runs := runs_of(row)) is not None]
     return rows if len(rows) == at.batch else None
-
-
-def slides(call: Call) -> int | None:
-    """How far a causal window reaches back that `slid` serves; None for other calls."""
-    q, encoding = call.q, call.encoding
-    left = (call.options.window or (None,))[0]
-    if left is None or not (call.causal and call.in_one_row()) or call.at_q.length < 2 * (left + SLID):
-        return None
-    if not set(call.options.used()) <= {"window", "scale"} or why_not_fused(encoding) or distance_terms(encoding) is None:
-        return None
-    if "bias" in encoding.seams and q.shape[1] * _slid(left) * (_slid(left) + left) > MASK:
-        return None
-    eager = plain_on_cpu(q, call.k, call.v) and not exporting()
-    return left if eager and not wants_gradient(q, call.k, call.v, *encoding.parameters()) else None
-
-
-def slid(call: Call, left: int) -> list[Piece]:
-    """Every query with the `left` keys before it and its own.
-
-    The first `left` queries see all keys before them. Blocks of queries after them see equally many keys each, at the same
-    distances, so that they are one batch with one mask; their keys are a view in which blocks overlap. What is left is one
-    shorter block.
-    """
-    block, length = _slid(left), call.q.shape[2]
-    stop = left + (length - left) // block * block
-    pieces = [Piece(call, functools.partial(_slid_blocks, left=left, block=block, stop=stop))]
-    if left:
-        first = slice(0, left)
-        pieces.insert(0, Piece(call.part(first, first, call.at_q.narrow(0, left))))
-    if stop < length:
-        pieces.append(Piece(call.part(slice(stop, length), slice(stop - left, length))))
-    return pieces
-
-
-def _slid(left: int) -> int:
-    """Queries of a block: about a sixteenth of what one of them sees."""
-    block = SLID
-    while block < 256 and block * 32 <= left:
-        block *= 2
-    return block
-
-
-def _slid_blocks(call: Call, left: int, block: int, stop: int) -> Float[Tensor, "b h i dv"]:
-    """Blocks of the queries left … stop - 1, the first of which comes `left` keys after the first key."""
-    q, k, v = call.q[:, :, left:stop], call.k[:, :, :stop], call.v[:, :, :stop]
-    queries, keys = (torch.arange(size, device=q.device) for size in (block, left + block))
-    back = left + queries[:, None] - keys  # query - key
-    mask = q.new_zeros(1, 1, block, left + block, dtype=working_dtype(q.dtype))
-    if distance_terms(call.encoding):
-        mask = bias_at(keys[: left + 1], q, call.encoding)[None, :, back.clamp(0, left)]
-    mask = mask.masked_fill((back < 0) | (back > left), -torch.inf)
-    scale, grouped = call.scale, q.shape[1] != k.shape[1]
-    rows = []
-    for row in range(q.shape[0]):
-        blocks = q[row].unflatten(1, (-1, block)).transpose(0, 1)  # [n, h, block, d]
-        keys, values = (
-            x[row].unfold(1, left + block, block).permute(1, 0, 3, 2) for x in (k, v)
-        )  # [n, g, left + block, d]
-        out = F.scaled_dot_product_attention(blocks, keys, values, mask, scale=scale, enable_gqa=grouped)
-        rows.append(out.transpose(1, 2).flatten(0, 1))  # [i, h, d]
-    return torch.stack(rows).transpose(1, 2)
 
 
 def by_document(call: Call) -> list[list[Piece]] | None:
@@ -304,8 +238,8 @@ def _chunk_ends(order: int, chunk: int) -> int:
 def _block(left: int | None, right: int | None, chunk: int | None) -> int:
     """Queries of a block: an eighth of what one of them sees, so that a block reads about that much too much."""
     seen = [left + right] if left is not None and right is not None else []
-    farthest = min(seen + ([chunk] if chunk is not None else []), default=LARGEST * 8)
-    block = SMALLEST
-    while block < LARGEST and block * 16 <= farthest:
+    farthest = min(seen + ([chunk] if chunk is not None else []), default=LARGEST_BLOCK * 8)
+    block = SMALLEST_BLOCK
+    while block < LARGEST_BLOCK and block * 16 <= farthest:
         block *= 2
     return block

@@ -1,8 +1,7 @@
-"""What the catalogue knows of one encoding without opening its page: its names, its kind, what it needs, who uses it.
+"""One encoding of the catalogue: its names, its kind, what it needs, who uses it.
 
-Every file of `posenc/encodings`, its `scalings` and `positions`, and of `posenc/encodings/presets`, that `posenc.create` or
-`posenc.positions_by` can name ends with `ENTRY = Entry(…)`. What a reader is told stands beside it, in NAME.md: see page.
-Importing this module does not import torch.
+The facts of an entry stand at the head of its page, NAME.md in `posenc/encodings` or one of its rooms: see facts. The texts
+for readers follow below them: see page. Importing this module does not import torch.
 """
 
 from __future__ import annotations
@@ -61,7 +60,7 @@ ROOMS: dict[Kind, str] = {
     "preset": "posenc.encodings.presets",
     "positions": "posenc.encodings.positions",
 }
-"""The package in which the files of a kind stand; those of all other kinds stand in ROOM."""
+"""The package in which the pages of a kind stand; those of all other kinds stand in ROOM."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,8 +69,9 @@ class Entry:
 
     name         what `posenc.create`, or `posenc.positions_by`, takes; the name of its file
     class_name   the class of what is made, which its file defines or imports
+    file         where it is made, below posenc/encodings, "bases/window_bias.py"; left out: NAME.py beside the page
     builder      the function of its file that makes it; left out: its class does
-    title        its name in English texts
+    title        its name in English texts, the title of its page
     kind         how position enters; the catalogue is grouped by it
     published    year and month of the first version of the paper, "2017-06"
     formula      one line of plain text
@@ -98,8 +98,9 @@ class Entry:
     kind: Kind
     published: str
     formula: str
-    also_called: tuple[str, ...]
+    also_called: tuple[str, ...] = ()
     used_by: tuple[str, ...]
+    file: str = ""
     builder: str = ""
     needs: tuple[Need, ...] = ()
     axes: int = 1
@@ -132,7 +133,8 @@ class Entry:
         return "encoding" in compile(self.positions, self.name, "eval").co_names
 
     def users(self, language: Language = "en") -> list[str]:
-        return list((language == "zh" and self.page.used_by) or self.used_by)
+        translated = self.page.used_by if language == "zh" else {}
+        return [translated.get(user, user) for user in self.used_by]
 
     @property
     def not_in_a_row(self) -> Words | None:
@@ -158,13 +160,15 @@ class Entry:
 
     @property
     def module(self) -> str:
-        """The module of its file."""
+        """The module that makes it."""
+        if self.file:
+            return f"{ROOM}.{self.file.removesuffix('.py').replace('/', '.')}"
         return f"{ROOMS.get(self.kind, ROOM)}.{self.name}"
 
     @property
     def page_file(self) -> Path:
-        """NAME.md beside its file."""
-        return PACKAGE.joinpath(*self.module.split(".")[1:]).with_suffix(".md")
+        """NAME.md in the room of its kind."""
+        return PACKAGE.joinpath(*ROOMS.get(self.kind, ROOM).split(".")[1:], f"{self.name}.md")
 
     @cached_property
     def page(self) -> Page:

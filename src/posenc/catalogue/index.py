@@ -83,6 +83,14 @@ VERSION = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 """What follows a model's name in the name of a repository: -7B-Instruct of Qwen2.5-7B-Instruct, 3 of 千问3."""
+TIMM = {
+    r"vit_.*_rope_mixed_ape": ("rope_mixed", "vit"),
+    r"vit_.*_rope_mixed": ("rope_mixed",),
+    r"vit_.*_rope_ape": ("axial_rope", "vit"),
+    r"vit_.*_rope": ("axial_rope",),
+    r"vit_.*_dinov3": ("dinov3_rope",),
+}
+"""What models of timm have whose names begin as that of a ViT with a learned grid; the first that fits counts."""
 ANY = re.compile(r"[\s_-]*transformers?$", re.IGNORECASE)
 """What says nothing of a guess: Point Transformer is not nearly Swin Transformer."""
 
@@ -243,6 +251,9 @@ def search(word: str, index: list[Term]) -> tuple[Found, ...]:
     word = number[0] if number else word
     if not fold(word):
         return ()
+    for name, meant in TIMM.items():
+        if re.match(name, word.rpartition("/")[2]):
+            return tuple(Found(term.entry, term, guess=False) for one in meant for term in _known(one, index)[:1])
     known = _known(word, index) or _known(VERSION.sub("", word.rpartition("/")[2]), index)
     best: dict[str, Term] = {}
     for term in known or _near(word, index):

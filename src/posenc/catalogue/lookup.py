@@ -1,4 +1,4 @@
-"""Every encoding by name. Its entry stands at the end of its own file in `posenc/encodings`; reading it needs no torch.
+"""Every encoding by name. Its facts stand at the head of its page in `posenc/encodings`; reading them needs no torch.
 
 `names()` lists them, `create(name, ...)` builds one from sizes alone, `positions_by(name, ...)` numbers tokens in one of
 the ways that have a name, `look_up(word)` leads there from other names.
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from posenc.catalogue.arguments import right_name
 from posenc.catalogue.entry import PACKAGE, ROOM, ROOMS, Entry
+from posenc.catalogue.facts import entry_in, refuse_python
 from posenc.catalogue.index import USERS, Found, Term, attention_free, called, fold, search, terms
 from posenc.catalogue.methods import NOT_YET, Method, groups
 from posenc.support.checked import checked
@@ -27,36 +28,24 @@ if TYPE_CHECKING:
 
 @checked
 def entries_in(folder: Path = PACKAGE) -> tuple[Entry, ...]:
-    """The entries that the files of posenc's folder end with, in the order of the catalogue. They stand in ROOM and ROOMS.
+    """The entries of the pages in posenc's folder, in the order of the catalogue. The pages stand in ROOM and ROOMS.
 
-    The text after `ENTRY = ` is evaluated by itself, so that torch is not imported. Raises ValueError, naming the file, for
-    an entry that is not the last statement of its file, does not bear the file's name or stands in another kind's room.
+    Raises ValueError, naming the file, for a page whose facts are wrong or that stands in another kind's room, and for a
+    Python file that has no page but an ENTRY, which was the way to tell the facts before.
     """
     entries = []
     for room in (ROOM, *ROOMS.values()):
-        for file in folder.joinpath(*room.split(".")[1:]).glob("*.py"):
-            entry = _entry_in(file)
-            if entry is None:
+        files = set(folder.joinpath(*room.split(".")[1:]).glob("*.*"))
+        for file in files:
+            if file.suffix == ".py" and file.with_suffix(".md") not in files:
+                refuse_python(file)
+            if file.suffix != ".md" or file.stem.endswith(".zh"):
                 continue
+            entry = entry_in(file)
             if (right := ROOMS.get(entry.kind, ROOM)) != room:
-                raise ValueError(f"{file}: ENTRY has the kind {entry.kind!r}, whose files stand in {right}")
+                raise ValueError(f"{file}: kind: expected this page in {right}, where those of kind {entry.kind!r} stand")
             entries.append(entry)
     return tuple(sorted(entries, key=lambda entry: entry.order))
-
-
-def _entry_in(file: Path) -> Entry | None:
-    _, marked, written = file.read_text(encoding="utf-8").partition("\nENTRY = ")
-    if not marked:
-        return None
-    try:
-        entry: Entry = eval(written, {"Entry": Entry})
-    except (SyntaxError, NameError, TypeError) as error:
-        raise ValueError(
-            f"{file}: expected ENTRY = Entry(…) with literal arguments as its last statement: {error}"
-        ) from error
-    if entry.name != file.stem:
-        raise ValueError(f"{file}: ENTRY has the name {entry.name!r}, expected that of its file, {file.stem!r}")
-    return entry
 
 
 ENTRIES = entries_in()

@@ -2,14 +2,16 @@
 
     # ALiBi                                    <!-- translates 1f3c9a07 -->
                                                # 线性偏置注意力
+    - kind: biased
+    - …
     ## Idea
                                                ## 思路
     The attention score decreases …
                                                注意力分数随距离线性下降……
 
-ENGLISH and CHINESE list the sections. English is the source; what has no translation is shown in English. The Chinese file
-begins with a digest of the English that it translates: `make translations` lists pages without a translation and those
-whose English has changed since.
+ENGLISH and CHINESE list the sections; facts reads the lines below the title. English is the source. The Chinese file has
+what differs: what has no translation is shown in English. It begins with a digest of the English that it translates:
+`make translations` lists pages without a translation and those whose English has changed since.
 """
 
 from __future__ import annotations
@@ -56,7 +58,7 @@ class Page:
     source       paper and section
     code         the authors' code on GitHub, "owner/name"; empty where none is known
     options      the Chinese of what the docstring says of an option; see option_descriptions
-    used_by      the Chinese of the entry's `used_by`, empty where it is the same
+    used_by      the Chinese of those of the entry's `used_by` that have one
     translates   the digest of the English that the Chinese translates
     """
 
@@ -70,7 +72,7 @@ class Page:
     example: str
     code: str
     options: dict[str, str]
-    used_by: tuple[str, ...]
+    used_by: dict[str, str]
     translates: str
 
 
@@ -99,8 +101,8 @@ def read(file: Path) -> Page:
         example=_inside(file, english.get("example", "```python\n```"), r"```python\n(.*)```", "a block of ```python"),
         source=_paragraph(file, english["source"]),
         code=english.get("code", ""),
-        options=_options(twin, chinese.get("options", "")),
-        used_by=tuple(user for (user,) in _listed(twin, chinese.get("used_by", ""), r"- (.+)", "- NAME")),
+        options=_translated(twin, chinese.get("options", ""), r"`(\w+)`", "`NAME`：MEANING"),
+        used_by=_translated(twin, chinese.get("used_by", ""), r"(.+?)", "ENGLISH：CHINESE"),
         translates=chinese.get("translates", ""),
     )
 
@@ -108,7 +110,7 @@ def read(file: Path) -> Page:
 def _sections(file: Path, known: dict[str, str]) -> dict[str, str]:
     """The text of each section, by its field."""
     head, *parts = re.split(r"^## ", file.read_text(encoding="utf-8"), flags=re.MULTILINE)
-    title = re.fullmatch(r"(?:<!-- translates (\w*) -->\s+)?# (.+)\s*", head)
+    title = re.fullmatch(r"(?:<!-- translates (\w*) -->\s+)?# (.+)\s*(?:(?:- |  ).+\s*)*", head)
     if title is None:
         raise ValueError(f"{file}: expected to begin with '# TITLE' and then '## SECTION', got {head!r}")
     sections = {"translates": title[1] or "", "title": title[2]}
@@ -138,18 +140,13 @@ def _inside(file: Path, text: str, pattern: str, expected: str) -> str:
     return match[1]
 
 
-def _options(file: Path, text: str) -> dict[str, str]:
-    options = dict[str, str]()
-    for name, meaning in _listed(file, text, r"- `(\w+)`：(.+)", "- `NAME`：MEANING"):
-        if name in options:
-            raise ValueError(f"{file}: the option {name!r} stands twice")
-        options[name] = meaning
-    return options
-
-
-def _listed(file: Path, text: str, pattern: str, expected: str) -> list[tuple[str, ...]]:
-    """The groups of the pattern in every line."""
-    matches = [re.fullmatch(pattern, line) for line in text.splitlines()]
-    if None in matches:
-        raise ValueError(f"{file}: expected a list of '{expected}', a line for each, got {text!r}")
-    return [match.groups() for match in matches if match]
+def _translated(file: Path, text: str, name: str, expected: str) -> dict[str, str]:
+    """What a list of lines says of each name."""
+    found = dict[str, str]()
+    for line in text.splitlines():
+        if (match := re.fullmatch(f"- {name}：(.+)", line)) is None:
+            raise ValueError(f"{file}: expected a list of '- {expected}', a line for each, got {text!r}")
+        if match[1] in found:
+            raise ValueError(f"{file}: {match[1]!r} stands twice")
+        found[match[1]] = match[2]
+    return found

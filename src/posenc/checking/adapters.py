@@ -24,7 +24,7 @@ from posenc.checking.errors import NotExpressible
 from posenc.checking.subject import Seam
 from posenc.support.checked import checked
 from posenc.support.checks import shown
-from posenc.support.tensor_checks import readable
+from posenc.support.tensors import readable
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Int

@@ -1,6 +1,7 @@
 """What ends a check without a report, and what a law says instead of a measurement."""
 
 from posenc.checking.result import Verdict
+from posenc.support.languages import Words
 
 
 class NotExpressible(NotImplementedError):
@@ -9,6 +10,14 @@ class NotExpressible(NotImplementedError):
 
 class Unusable(ValueError):
     """The callable fails on the plainest input of its seam, so that no law can be tried; the message says how."""
+
+
+class NoTable(ValueError):
+    """A file that holds no table; `words` say why, in both languages."""
+
+    def __init__(self, words: Words) -> None:
+        self.words = words
+        super().__init__(words.en)
 
 
 class FewerChannels(ValueError):

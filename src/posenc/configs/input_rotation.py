@@ -19,7 +19,7 @@ from posenc.encodings.rope import RoPE
 from posenc.frequencies import Frequencies
 from posenc.frequencies.layouts import Layout
 from posenc.positions import Positions
-from posenc.support.seams import check_width
+from posenc.support.tensors import check_width
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Float

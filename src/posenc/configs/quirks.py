@@ -18,13 +18,12 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from posenc.encoding import PositionalEncoding, Side
+from posenc.encoding import PositionalEncoding, Side, usual_scale
 from posenc.frequencies import Frequencies, layouts
 from posenc.frequencies.layouts import Layout
 from posenc.kernels.sin_cos import sin_cos
 from posenc.positions import Positions
-from posenc.structure import usual_scale
-from posenc.support.seams import check_coords, into, rotates, tables_at
+from posenc.support.tensors import check_coords, into, rotates, tables_at
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Float

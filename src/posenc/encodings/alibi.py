@@ -14,11 +14,10 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from posenc.catalogue.entry import Entry
 from posenc.encoding import DistanceBias
 from posenc.kernels.eager import constant
 from posenc.support.checked import checked
-from posenc.support.seams import check_distances
+from posenc.support.tensors import check_distances
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Float, Num
@@ -61,15 +60,3 @@ class ALiBi(DistanceBias):
 
     def heads(self, start: int, stop: int) -> ALiBi:
         return ALiBi(stop - start, slopes=self.slopes[start:stop])
-
-
-ENTRY = Entry(
-    name="alibi",
-    class_name="ALiBi",
-    title="ALiBi",
-    kind="biased",
-    published="2021-08",
-    formula="q·k - m|i-j|",
-    also_called=("linear_bias", "attention_with_linear_biases", "linear_biases", "AlibiPositionalBias", "线性偏置"),
-    used_by=("BLOOM", "MPT", "Baichuan 13B"),
-)

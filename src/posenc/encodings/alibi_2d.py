@@ -14,13 +14,12 @@ import math
 import torch
 from torch import Tensor
 
-from posenc.catalogue.entry import Entry
 from posenc.encoding import BiasFn, PositionalEncoding
 from posenc.encodings.alibi import alibi_slopes
 from posenc.kernels.eager import constant
 from posenc.positions import Positions, own_rows
 from posenc.support.checked import checked
-from posenc.support.seams import check_coords
+from posenc.support.tensors import check_coords
 
 
 class ALiBi2D(PositionalEncoding):
@@ -57,18 +56,3 @@ class ALiBi2D(PositionalEncoding):
 
     def heads(self, start: int, stop: int) -> ALiBi2D:
         return ALiBi2D(stop - start, slopes=self.slopes[start:stop])
-
-
-ENTRY = Entry(
-    name="alibi_2d",
-    class_name="ALiBi2D",
-    title="2-D ALiBi",
-    kind="biased",
-    published="2023-11",
-    axes=2,
-    positions="posenc.Positions.grid(height, width)",
-    both_ways=True,
-    formula="q·k - m√(Δy² + Δx²)",
-    also_called=("2d_alibi", "get_2dalibi", "croma_alibi", "image_alibi"),
-    used_by=("CROMA", "TITAN"),
-)

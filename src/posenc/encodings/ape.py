@@ -16,15 +16,21 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor, nn
 
-from posenc.catalogue.entry import Entry
 from posenc.encoding import PositionalEncoding, Side
 from posenc.encodings.bases.block_rotation import skew_exponential
 from posenc.positions import Positions
 from posenc.support import checks
 from posenc.support.checked import checked
-from posenc.support.precision import exact_dtype, full_precision, working_dtype
-from posenc.support.seams import check_between, check_coords, into, rotates
-from posenc.support.tensor_checks import on_device_of
+from posenc.support.tensors import (
+    check_between,
+    check_coords,
+    exact_dtype,
+    full_precision,
+    into,
+    on_device_of,
+    rotates,
+    working_dtype,
+)
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Float
@@ -82,27 +88,3 @@ class APE(PositionalEncoding):
                 for branch, matrix in enumerate(matrices, start=1):
                     turned = torch.where(step == branch, before @ matrix.T, turned)
         return into(turned.to(x.dtype), out)
-
-
-ENTRY = Entry(
-    name="ape",
-    class_name="APE",
-    title="APE of trees",
-    kind="rotated",
-    published="2023-12",
-    needs=("parameters",),
-    axes=12,
-    positions=('posenc.positions_by("tree_paths", parents=(torch.arange(length)[None] - 1).div(2, rounding_mode="floor"))'),
-    both_ways=True,
-    formula="(W_b1 … W_bm q)·(W_c1 … W_cn k), W_b = exp(A_b - A_bᵀ)",
-    also_called=(
-        "algebraic",
-        "algebraic_positional_encoding",
-        "algebraic_positional_encodings",
-        "tree_rope",
-        "unitary_pe",
-        "Branching",
-    ),
-    used_by=("research: tree tasks by its authors",),
-    domains=("graph",),
-)

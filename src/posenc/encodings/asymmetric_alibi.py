@@ -14,11 +14,9 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor, nn
 
-from posenc.catalogue.entry import Entry
 from posenc.encoding import DistanceBias
 from posenc.support.checked import checked
-from posenc.support.seams import check_distances
-from posenc.support.tensor_checks import on_device_of
+from posenc.support.tensors import check_distances, on_device_of
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Float, Num
@@ -53,17 +51,3 @@ class AsymmetricALiBi(DistanceBias):
         part.before.copy_(self.before[start:stop])
         part.after.copy_(self.after[start:stop])
         return part
-
-
-ENTRY = Entry(
-    name="asymmetric_alibi",
-    class_name="AsymmetricALiBi",
-    title="Asymmetric ALiBi",
-    kind="biased",
-    published="2021-11",
-    needs=("parameters",),
-    per_layer=True,
-    formula="q·k + s|i-j| before, t|i-j| after",
-    also_called=("nonsymmetric_alibi", "nosym_alibi", "bidirectional_alibi", "encoder_alibi"),
-    used_by=("BERT models with ALiBi",),
-)

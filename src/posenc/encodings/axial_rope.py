@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from posenc import frequencies
-from posenc.catalogue.entry import Entry
 from posenc.encodings.rope import RoPE
 from posenc.frequencies.layouts import Layout
 from posenc.support import checks
@@ -43,31 +42,3 @@ def axial_rope(
         )
     per_axis = frequencies.rotary(d_head // axes, base)
     return RoPE(d_head, frequencies=frequencies.axial(per_axis, tuple(range(axes))), layout=layout)
-
-
-ENTRY = Entry(
-    name="axial_rope",
-    class_name="RoPE",
-    builder="axial_rope",
-    title="Axial RoPE",
-    kind="rotated",
-    published="2023-03",
-    axes=2,
-    positions="posenc.Positions.grid(height, width)",
-    both_ways=True,
-    formula="R(y)q on one half, R(x)q on the other",
-    also_called=(
-        "rope_2d",
-        "2d_rope",
-        "3d_rope",
-        "image_rope",
-        "axial",
-        "vision_rope",
-        "VisionRotaryEmbedding",
-        "FluxPosEmbed",
-        "二维旋转",
-        "三维旋转",
-        "图像旋转",
-    ),
-    used_by=("EVA-02", "Qwen2-VL", "SAM 2", "Kimi-VL", "FLUX", "Qwen-Image", "Wan"),
-)

@@ -16,14 +16,12 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor, nn
 
-from posenc.catalogue.entry import Entry
 from posenc.encoding import DistanceBias
 from posenc.kernels.eager import wants_gradient
 from posenc.structure import Structure
 from posenc.support import checks
 from posenc.support.checked import checked
-from posenc.support.seams import check_distances
-from posenc.support.tensor_checks import on_device_of
+from posenc.support.tensors import check_distances, on_device_of
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Float, Num
@@ -67,17 +65,3 @@ class BAM(DistanceBias):
         part.log_scale.copy_(self.log_scale[start:stop])
         part.shape.copy_(self.shape[start:stop])
         return part
-
-
-ENTRY = Entry(
-    name="bam",
-    class_name="BAM",
-    title="BAM",
-    kind="biased",
-    published="2025-05",
-    needs=("parameters",),
-    per_layer=True,  # 2·heads·layers parameters
-    formula="q·k - e^a·(|i-j| + ε)^s",
-    also_called=("bayesian_attention", "bayesian_attention_mechanism", "generalized_gaussian", "ggd_bam", "AttentionPrior"),
-    used_by=("research: language models by its authors",),
-)

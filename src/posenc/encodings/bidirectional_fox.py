@@ -14,12 +14,11 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from posenc.catalogue.entry import Entry
 from posenc.encoding import BiasFn
 from posenc.encodings.bases.content_dependent import ForgetGates
 from posenc.positions import Positions
 from posenc.support.checked import checked
-from posenc.support.seams import check_width
+from posenc.support.tensors import check_width
 
 
 class BidirectionalFoX(ForgetGates):
@@ -60,17 +59,3 @@ class BidirectionalFoX(ForgetGates):
             return torch.where(order_k[b, j] <= order_q[b, i], past, key_after[b, j, h] - query_after[b, i, h]).to(dtype)
 
         return of_pair
-
-
-ENTRY = Entry(
-    name="bidirectional_fox",
-    class_name="BidirectionalFoX",
-    title="Bidirectional FoX",
-    kind="contextual",
-    published="2025-03",
-    needs=("parameters", "hidden_states"),
-    per_layer=True,
-    formula="q·k + Σ ln f before, Σ ln g after",
-    also_called=("bidirectional_forgetting_attention", "bidirectional_data_dependent_alibi", "bifox", "双向遗忘门"),
-    used_by=("x-transformers",),
-)

@@ -9,7 +9,6 @@ authors' code. Positions are (n, s), which posenc.positions_by("bipe_ids", …) 
 from __future__ import annotations
 
 from posenc import frequencies
-from posenc.catalogue.entry import Entry
 from posenc.combined import Stack
 from posenc.encodings.bases.learned_axes import LearnedAxes
 from posenc.encodings.rope import RoPE
@@ -35,21 +34,3 @@ def bipe(d_model: int, d_head: int, max_positions: int, *, base: float = 10000.0
     of_segments = frequencies.cycling(frequencies.rotary(d_head, base), (1,))
     within = LearnedAxes(d_model, (max_positions,), axes=2, reads=(0,))
     return Stack(within, RoPE(d_head, frequencies=of_segments, layout=layout))
-
-
-ENTRY = Entry(
-    name="bipe",
-    class_name="Stack",
-    builder="bipe",
-    title="BiPE",
-    kind="rotated",
-    published="2024-01",
-    needs=("parameters",),
-    axes=2,
-    positions='posenc.positions_by("bipe_ids", ends=(torch.arange(length) % 4 == 3)[None])',
-    domains=("text",),
-    small={"max_positions": 16},
-    formula="x + table[n], R(s)q · R(s')k",
-    also_called=("bilevel_positional_encoding", "bipe_rope", "bilevel"),
-    used_by=("research: language models by its authors",),
-)

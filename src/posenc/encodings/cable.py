@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING
 import torch.nn.functional as F
 from torch import Tensor
 
-from posenc.catalogue.entry import Entry
+from posenc.encoding import usual_scale
 from posenc.encodings.fox import FoX
-from posenc.structure import usual_scale
 from posenc.support import checks
 from posenc.support.checked import checked
 
@@ -37,6 +36,7 @@ class CABLE(FoX):
         super().__init__(d_model, n_heads)
         if scale is not None:
             checks.positive(scale=scale)
+            checks.moderate(scale=scale)
         self._configure(d_model=d_model, n_heads=n_heads, scale=scale)
         self.scale = scale
 
@@ -45,17 +45,3 @@ class CABLE(FoX):
 
     def softmax_scale(self, d_head: int) -> float:
         return usual_scale(d_head) if self.scale is None else self.scale
-
-
-ENTRY = Entry(
-    name="cable",
-    class_name="CABLE",
-    title="CABLE",
-    kind="contextual",
-    published="2025-03",
-    needs=("parameters", "hidden_states", "causal"),
-    per_layer=True,
-    formula="q·k - Σ softplus(w·xₜ + b)",
-    also_called=("context_aware_biases", "context_aware_bias_for_length_extrapolation"),
-    used_by=("research: length extrapolation by its authors",),
-)

@@ -18,7 +18,6 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from posenc.catalogue.entry import Entry
 from posenc.encoding import Side
 from posenc.encodings.bases.content_dependent import ReadsEarlierTokens, running_sum
 from posenc.frequencies.layouts import Planes
@@ -27,8 +26,7 @@ from posenc.positions import Positions
 from posenc.structure import Rotation
 from posenc.support import checks
 from posenc.support.checked import checked
-from posenc.support.precision import exact_dtype, full_precision, working_dtype
-from posenc.support.seams import check_width, for_heads, into, turns
+from posenc.support.tensors import check_width, exact_dtype, for_heads, full_precision, into, turns, working_dtype
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Float
@@ -96,17 +94,3 @@ class CARoPE(ReadsEarlierTokens):
         part.weight.copy_(self.weight[rows])
         part.offset.copy_(self.offset[rows])
         return part
-
-
-ENTRY = Entry(
-    name="carope",
-    class_name="CARoPE",
-    title="CARoPE",
-    kind="contextual",
-    published="2025-07",
-    needs=("parameters", "hidden_states", "causal"),
-    per_layer=True,
-    formula="R(Σ f(x)^n)q · R(Σ f(x)^n)k, f = 1 / (softplus(w·x) + 1)",
-    also_called=("context_aware_rope", "context_aware_rotary_position_embedding"),
-    used_by=("research: language models by its authors",),
-)

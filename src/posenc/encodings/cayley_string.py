@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor, nn
 
-from posenc.catalogue.entry import Entry
 from posenc.encoding import Side
 from posenc.encodings.rope import RoPE
 from posenc.frequencies import Frequencies
@@ -23,8 +22,7 @@ from posenc.kernels.eager import exporting
 from posenc.positions import Positions
 from posenc.structure import Rotation
 from posenc.support.checked import checked
-from posenc.support.precision import full_precision, working_dtype
-from posenc.support.seams import check_tokens, check_width, into
+from posenc.support.tensors import check_tokens, check_width, full_precision, into, working_dtype
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Float
@@ -87,17 +85,3 @@ def _inverse(matrix: Float[Tensor, "d d"], eye: Float[Tensor, "d d"]) -> Float[T
     for _ in range(40):
         inverse = inverse @ (2 * eye - matrix @ inverse)
     return inverse
-
-
-ENTRY = Entry(
-    name="cayley_string",
-    class_name="CayleySTRING",
-    title="Cayley-STRING",
-    kind="rotated",
-    published="2025-02",
-    needs=("parameters",),
-    per_layer=True,
-    formula="R(p)Pq · R(p')Pk",
-    also_called=("STRING", "separable_translationally_invariant", "cayley_string_encoding"),
-    used_by=("research: vision and robotics by its authors",),
-)

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Literal, get_args
 import torch
 from torch import Tensor, nn
 
-from posenc.catalogue.entry import Entry
 from posenc.encodings.bases.block_rotation import BlockRotation
 from posenc.support import checks
 from posenc.support.checked import checked
@@ -78,20 +77,3 @@ class ComRoPE(BlockRotation):
         part.generators.copy_(self.generators[rows])
         if part.mixture is not None and self.mixture is not None:
             part.mixture.copy_(self.mixture)
-
-
-ENTRY = Entry(
-    name="com_rope",
-    class_name="ComRoPE",
-    title="ComRoPE",
-    kind="rotated",
-    published="2025-06",
-    needs=("parameters",),
-    axes=2,
-    positions='posenc.positions_by("patch_centres", height=height, width=width, low=0.0, high=1.0)',
-    both_ways=True,
-    per_layer=True,
-    formula="exp(Σ m p A)q · exp(Σ m p' A)k",
-    also_called=("commuting_rope", "trainable_commuting_angle_matrices", "ComRoPE-LD", "ComRoPE-AP"),
-    used_by=("research: vision Transformers by its authors",),
-)

@@ -17,16 +17,21 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from posenc.catalogue.entry import Entry
 from posenc.encoding import AbsoluteEncoding
 from posenc.frequencies import layouts
 from posenc.frequencies.layouts import Layout
 from posenc.positions import Positions
 from posenc.support import checks
 from posenc.support.checked import checked
-from posenc.support.precision import exact_dtype, full_precision, working_dtype
-from posenc.support.seams import check_between, check_coords, check_embeddings
-from posenc.support.tensor_checks import on_device_of
+from posenc.support.tensors import (
+    check_between,
+    check_coords,
+    check_embeddings,
+    exact_dtype,
+    full_precision,
+    on_device_of,
+    working_dtype,
+)
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Float
@@ -76,22 +81,3 @@ class ComplexOrder(AbsoluteEncoding):
         position, word = at.coords.unbind(-1)
         check_between(word, 0, self.n_words - 1, "ComplexOrder: word")
         return position[..., None].double() * F.embedding(word, self.frequency).double()
-
-
-ENTRY = Entry(
-    name="complex_order",
-    class_name="ComplexOrder",
-    title="Complex-order",
-    kind="added",
-    published="2019-12",
-    needs=("parameters",),
-    formula="x_c·e^(iω_c·p), x complex, ω learned",
-    also_called=(
-        "complex_embedding",
-        "complex_order_embedding",
-        "complex_valued_embedding",
-        "complex_word_order",
-        "复数嵌入",
-    ),
-    used_by=("research: classification and translation by its authors",),
-)

@@ -14,13 +14,11 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor, nn
 
-from posenc.catalogue.entry import Entry
 from posenc.encoding import PositionalEncoding
 from posenc.positions import Positions
 from posenc.support import checks
 from posenc.support.checked import checked
-from posenc.support.precision import full_precision, working_dtype
-from posenc.support.seams import check_coords, check_embeddings
+from posenc.support.tensors import check_coords, check_embeddings, full_precision, working_dtype
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Float
@@ -69,19 +67,3 @@ class Conditional(PositionalEncoding):
                     neighbour = (together & (down == v) & (right == h)).to(dtype)  # [b, i, j]
                     added = added + weight[:, v + reach, h + reach] * (neighbour @ hidden)
             return (hidden + added.masked_fill(~patch[..., None], 0)).to(x.dtype)
-
-
-ENTRY = Entry(
-    name="conditional",
-    class_name="Conditional",
-    title="Conditional (CPE)",
-    kind="added",
-    published="2021-02",
-    needs=("parameters",),
-    axes=2,
-    positions="posenc.Positions.grid(height, width)",
-    both_ways=True,
-    formula="x + conv(x)",
-    also_called=("cpe", "peg", "conditional_positional_encoding", "CPVT"),
-    used_by=("CPVT", "DaViT", "Florence-2", "Twins"),
-)

@@ -15,13 +15,11 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from posenc.catalogue.entry import Entry
 from posenc.encoding import AbsoluteEncoding
 from posenc.positions import Positions
 from posenc.support import checks
 from posenc.support.checked import checked
-from posenc.support.precision import full_precision, working_dtype
-from posenc.support.seams import check_accepted, check_embeddings
+from posenc.support.tensors import check_accepted, check_embeddings, full_precision, working_dtype
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Bool, Float
@@ -137,22 +135,3 @@ def whole_documents(at: Positions) -> None:
         "documents, chunks and shards have neighbours elsewhere: one document, one row"
     )
     check_accepted(at.order, fits, message)
-
-
-ENTRY = Entry(
-    name="convolutional",
-    class_name="Convolutional",
-    title="Convolutional",
-    kind="added",
-    published="2019-04",
-    needs=("parameters",),
-    formula="x + gelu(conv(x))",
-    also_called=(
-        "conv_pos",
-        "convolutional_positional_embedding",
-        "Wav2Vec2PositionalConvEmbedding",
-        "pos_conv_embed",
-        "wav2vec2",
-    ),
-    used_by=("wav2vec 2.0", "HuBERT", "WavLM", "data2vec"),
-)

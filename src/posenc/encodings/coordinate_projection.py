@@ -15,14 +15,11 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from posenc.catalogue.entry import Entry
 from posenc.encoding import AbsoluteEncoding
 from posenc.positions import Positions
 from posenc.support import checks
 from posenc.support.checked import checked
-from posenc.support.precision import full_precision
-from posenc.support.seams import check_coords
-from posenc.support.tensor_checks import floating, on_device_of
+from posenc.support.tensors import check_coords, floating, full_precision, on_device_of
 
 
 class CoordinateProjection(AbsoluteEncoding):
@@ -54,22 +51,3 @@ class CoordinateProjection(AbsoluteEncoding):
         coords = at.coords if at.coords.ndim == 3 else at.coords[..., None]
         with full_precision(self.weight):
             return (F.linear(coords.double(), self.weight.double(), self.offset.double()).to(dtype),)
-
-
-ENTRY = Entry(
-    name="coordinate_projection",
-    class_name="CoordinateProjection",
-    title="Coordinate projection",
-    kind="added",
-    published="2020-12",
-    needs=("parameters",),
-    axes=8,
-    positions=(
-        'posenc.positions_by("lappe", adjacency=torch.ones(1, length, length).tril(1).triu(-1) - torch.eye(length))'
-    ),
-    both_ways=True,
-    formula="x + W·p + b",
-    also_called=("linear_coordinates", "LapPENodeEncoder"),
-    used_by=("Graph Transformer",),
-    domains=("image", "graph"),
-)

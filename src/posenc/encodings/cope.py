@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor, nn
 
-from posenc.catalogue.entry import Entry
 from posenc.encoding import PositionalEncoding
 from posenc.encodings.bases.content_dependent import stable_argsort
 from posenc.kernels import cope_counts
@@ -22,8 +21,7 @@ from posenc.positions import Positions
 from posenc.structure import Scores
 from posenc.support import checks
 from posenc.support.checked import checked
-from posenc.support.seams import check_width
-from posenc.support.tensor_checks import readable
+from posenc.support.tensors import check_width, readable
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Bool, Float
@@ -62,7 +60,7 @@ class CoPE(PositionalEncoding):
         def formula(logits: Tensor, products: Tensor, seen: Tensor) -> Tensor:
             return self._added(logits, products, at_k, seen)
 
-        if at_k.consecutive_in is not None and cope_counts.served(logits, products, seen):  # stored in order
+        if at_k.consecutive_in is not None and cope_counts.can_serve(logits, products, seen):  # stored in order
             return cope_counts.added(logits, products, seen, formula)
         return formula(logits, products, seen)
 
@@ -107,17 +105,3 @@ class CoPE(PositionalEncoding):
         sorted_gates = gates.gather(-1, by_order)
         counts = sorted_gates.flip(-1).cumsum(dim=-1).flip(-1)
         return torch.empty_like(counts).scatter(-1, by_order, counts)
-
-
-ENTRY = Entry(
-    name="cope",
-    class_name="CoPE",
-    title="CoPE",
-    kind="contextual",
-    published="2024-05",
-    needs=("parameters", "causal"),
-    per_layer=True,  # in each attention of its listing
-    formula="q·k + q·e[Σ σ(q·k)]",
-    also_called=("contextual", "contextual_position_encoding", "ContextualPositionEncoding", "上下文位置编码"),
-    used_by=("research: language modelling and counting by its authors",),
-)

@@ -16,7 +16,6 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from posenc.catalogue.entry import Entry
 from posenc.encoding import PositionalEncoding
 from posenc.encodings.alibi import ALiBi
 from posenc.encodings.bases.content_dependent import by_document_and_order
@@ -27,8 +26,7 @@ from posenc.structure import Scores
 from posenc.support import checks
 from posenc.support.checked import checked
 from posenc.support.identity import label
-from posenc.support.precision import full_precision
-from posenc.support.seams import check_width
+from posenc.support.tensors import check_width, full_precision
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Bool, Float
@@ -131,15 +129,15 @@ def _along_keys(x: Tensor, index: Tensor | None) -> Tensor:
     return x if index is None else x.gather(-1, index[:, None, None, :].expand(-1, *x.shape[1:]))
 
 
-ENTRY = Entry(
-    name="dape",
-    class_name="DAPE",
-    title="DAPE",
-    kind="contextual",
-    published="2024-05",
-    needs=("parameters",),
-    per_layer=True,
-    formula="s + b + f([s ; b]),  s = q·k/√d",
-    also_called=("data_adaptive_positional_encoding", "dape_v1", "dape_kerple", "dape_alibi", "dape_fire", "AliBi_DAPE"),
-    used_by=("research: length extrapolation by its authors",),
-)
+@checked
+def dape_v2(n_heads: int, *, over: Over = "kerple", width: int = 32, kernel: int = 3) -> DAPE:
+    """`DAPE` with a convolution over neighbouring keys.
+
+    n_heads  query heads
+    over     the bias of the distance: "kerple", "alibi" or "fire"
+    width    hidden units of the network
+    kernel   keys that each of its two layers reads, an odd number
+
+    Raises ValueError for an even kernel.
+    """
+    return DAPE(n_heads, over=over, width=width, kernel=kernel)

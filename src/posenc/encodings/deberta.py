@@ -23,16 +23,12 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from posenc.catalogue.entry import Entry
-from posenc.encoding import BiasFn, PositionalEncoding
+from posenc.encoding import BiasFn, PositionalEncoding, scale_of
 from posenc.kernels.eager import constant
 from posenc.positions import Positions
-from posenc.structure import scale_of
 from posenc.support import checks
 from posenc.support.checked import checked
-from posenc.support.precision import full_precision
-from posenc.support.seams import check_coords, check_width
-from posenc.support.tensor_checks import floating
+from posenc.support.tensors import check_coords, check_width, floating, full_precision
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Float, Int
@@ -182,15 +178,17 @@ def bucket_starts(n_buckets: int, max_distance: int) -> tuple[int, ...]:
     return tuple(starts)
 
 
-ENTRY = Entry(
-    name="deberta",
-    class_name="DeBERTa",
-    title="DeBERTa",
-    kind="relative",
-    published="2020-06",
-    needs=("parameters",),
-    small={"max_distance": 3},
-    formula="(q·k + q·W_K p + k·W_Q p)/√(3d)",
-    also_called=("disentangled_attention", "disentangled", "c2p", "p2c"),
-    used_by=("DeBERTa",),
-)
+@checked
+def deberta_v2(
+    d_model: int, n_heads: int, *, d_head: int | None = None, n_buckets: int = 256, max_distance: int = 512
+) -> DeBERTa:
+    """`DeBERTa` with buckets and a normalised table.
+
+    d_model, n_heads  channels of the table and query heads
+    d_head            channels of a head, d_model / n_heads if left out
+    n_buckets         rows a side of logarithmic buckets
+    max_distance      the largest distance told apart
+
+    Raises ValueError for sizes that do not fit.
+    """
+    return DeBERTa(d_model, n_heads, d_head=d_head, n_buckets=n_buckets, max_distance=max_distance, norm_eps=1e-7)

@@ -13,14 +13,12 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from posenc.catalogue.entry import Entry
 from posenc.encoding import BiasFn
 from posenc.encodings.bases.window_bias import InWindow, check_window
 from posenc.positions import Positions
 from posenc.support import checks
 from posenc.support.checked import checked
-from posenc.support.precision import full_precision
-from posenc.support.seams import check_width
+from posenc.support.tensors import check_width, full_precision
 
 
 class DecomposedBias(InWindow):
@@ -77,21 +75,3 @@ def decomposed(d_head: int, *, height: int = 14, width: int = 14) -> DecomposedB
     Raises ValueError for sizes that are not positive.
     """
     return DecomposedBias(d_head, (height, width))
-
-
-ENTRY = Entry(
-    name="decomposed",
-    class_name="DecomposedBias",
-    builder="decomposed",
-    title="Decomposed",
-    kind="relative",
-    published="2021-12",
-    needs=("parameters",),
-    axes=2,
-    positions="posenc.Positions.grid(height, width)",
-    both_ways=True,
-    per_layer=True,
-    formula="q·k + q·R[Δy] + q·C[Δx]",
-    also_called=("decomposed_relative_position", "add_decomposed_rel_pos", "mvit", "vitdet"),
-    used_by=("MViTv2", "ViTDet", "Segment Anything", "SAM"),
-)

@@ -7,7 +7,6 @@ DeepSeek-AI 2024, "DeepSeek-V2", section 2.1.3: 64 of 192 channels turn, and one
 
 from __future__ import annotations
 
-from posenc.catalogue.entry import Entry
 from posenc.encodings.rope import RoPE
 from posenc.frequencies.layouts import Layout
 from posenc.support import checks
@@ -30,16 +29,3 @@ def decoupled_rope(
     checks.whole(2, d_head=d_head)
     turning = max(d_head // 6 * 2, 2) if rotary_dim is None else rotary_dim
     return RoPE(d_head, rotary_dim=turning, trailing=True, base=base, layout=layout)
-
-
-ENTRY = Entry(
-    name="decoupled_rope",
-    class_name="RoPE",
-    builder="decoupled_rope",
-    title="Decoupled RoPE",
-    kind="rotated",
-    published="2024-05",
-    formula="[q, R(p)q'] · [k, R(p')k']",
-    also_called=("mla_rope", "mla", "multi-head latent attention rope", "qk_rope_head_dim"),
-    used_by=("DeepSeek-V2", "DeepSeek-V3", "Kimi K2"),
-)

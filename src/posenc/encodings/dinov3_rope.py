@@ -8,7 +8,6 @@ Siméoni et al. 2025, "DINOv3", section 3.2, and their code. Positions: posenc.p
 from __future__ import annotations
 
 from posenc import frequencies
-from posenc.catalogue.entry import Entry
 from posenc.encodings.rope import RoPE
 from posenc.frequencies.layouts import Layout
 from posenc.support import checks
@@ -28,19 +27,3 @@ def dinov3_rope(d_head: int, *, base: float = 100.0, layout: Layout = "half") ->
     checks.multiple(4, d_head=d_head)
     per_axis = frequencies.in_turns(frequencies.rotary(d_head // 2, base))
     return RoPE(d_head, frequencies=frequencies.axial(per_axis), layout=layout)
-
-
-ENTRY = Entry(
-    name="dinov3_rope",
-    class_name="RoPE",
-    builder="dinov3_rope",
-    title="RoPE of DINOv3",
-    kind="rotated",
-    published="2025-08",
-    axes=2,
-    positions='posenc.positions_by("patch_centres", height=height, width=width)',
-    both_ways=True,
-    formula="R(2πy)q, R(2πx)q, x and y in -1 … 1",
-    also_called=("dinov3", "rope_dinov3", "normalised 2-D RoPE"),
-    used_by=("DINOv3", "EoMT", "Sapiens 2"),
-)

@@ -13,11 +13,10 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor, nn
 
-from posenc.catalogue.entry import Entry
 from posenc.encodings.bases.bias_table import BiasTable
 from posenc.support import checks
 from posenc.support.checked import checked
-from posenc.support.tensor_checks import INTEGERS
+from posenc.support.tensors import INTEGERS
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Int
@@ -47,17 +46,3 @@ class DistanceTable(BiasTable):
             raise TypeError(f"DistanceTable: needs integer positions, got {delta.dtype} as delta")
         # int64, since small integers overflow
         return (-delta.long()).clamp(-self.max_distance, self.right) + self.max_distance
-
-
-ENTRY = Entry(
-    name="distance_table",
-    class_name="DistanceTable",
-    title="Distance table",
-    kind="biased",
-    published="2025-03",
-    needs=("parameters",),
-    small={"max_distance": 3},
-    formula="q·k + b[clip(j-i)]",
-    also_called=("clipped_distance_bias", "learned_distance_bias", "t5 without buckets"),
-    used_by=("Phi-4-multimodal (audio)",),
-)

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING
 
 from torch import Tensor
 
-from posenc.catalogue.entry import Entry
 from posenc.encodings.bases.regions import RegionalRoPE
 from posenc.frequencies import ByLength
 from posenc.frequencies.layouts import Layout
@@ -70,18 +69,3 @@ class DualChunk(RegionalRoPE):
             Region((within_q + self.chunk).clamp(max=self.trained_length - 1), within_k, of_query - 1 == of_key),
             Region((query * 0 + (self.trained_length - 1)), within_k, of_query - 2 >= of_key),
         ]
-
-
-ENTRY = Entry(
-    name="dual_chunk",
-    class_name="DualChunk",
-    title="Dual Chunk Attention",
-    kind="rotated",
-    published="2024-02",
-    needs=("causal",),
-    small={"trained_length": 8},
-    arguments={"trained_length": "length // 2"},
-    formula="chunks back: R(min(p mod s + s, c-1))q · R(p' mod s)k",
-    also_called=("dual_chunk_attention", "DCA", "ChunkLlama", "chunk_llama", "dual_chunk_flash_attn", "双块注意力"),
-    used_by=("Qwen2.5-1M", "Qwen2 (beyond 32k tokens)", "ChunkLlama", "vLLM"),
-)

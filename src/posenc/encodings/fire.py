@@ -16,14 +16,12 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor, nn
 
-from posenc.catalogue.entry import Entry
 from posenc.encoding import BiasFn, DistanceBias, PositionalEncoding
 from posenc.kernels.eager import exporting, plain_on_cpu, wants_gradient
 from posenc.positions import Positions, own_rows
 from posenc.support import checks
 from posenc.support.checked import checked
-from posenc.support.precision import exact_dtype, full_precision
-from posenc.support.seams import check_coords, check_distances, one_per_head
+from posenc.support.tensors import check_coords, check_distances, exact_dtype, full_precision, one_per_head
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Float, Num
@@ -54,6 +52,7 @@ class FIRE(PositionalEncoding):
     def __init__(self, n_heads: int, *, width: int = 32, first_length: int = 512, first_c: float = 0.1) -> None:
         checks.whole(first_length=first_length)
         checks.positive(first_c=first_c)
+        checks.moderate(first_c=first_c)
         super().__init__(n_heads=n_heads, width=width, first_length=first_length, first_c=first_c)
         self.first_length = first_length
         self.c, self.multiplier = (
@@ -137,20 +136,3 @@ class WithinThreshold(DistanceBias):
 
     def heads(self, start: int, stop: int) -> WithinThreshold:
         return WithinThreshold(self.whole.heads(start, stop))
-
-
-ENTRY = Entry(
-    name="fire",
-    class_name="FIRE",
-    title="FIRE",
-    kind="biased",
-    published="2023-10",
-    needs=("parameters",),
-    formula="q·k + f(ψ(i-j) / ψ(max(i, L)))",
-    also_called=(
-        "functional_interpolation",
-        "functional_interpolation_for_relative_positions",
-        "progressive_interpolation",
-    ),
-    used_by=("research: long context by its authors",),
-)

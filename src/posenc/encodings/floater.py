@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor, nn
 
-from posenc.catalogue.entry import Entry
 from posenc.encoding import PositionalEncoding
 from posenc.encodings.bases.dormand_prince import Solution
 from posenc.encodings.bases.kept_solution import KeptSolution
@@ -26,9 +25,7 @@ from posenc.positions import Positions
 from posenc.support import checks
 from posenc.support.checked import checked
 from posenc.support.checks import shown
-from posenc.support.precision import exact_dtype, full_precision
-from posenc.support.seams import check_coords, check_embeddings, tables_at
-from posenc.support.tensor_checks import readable
+from posenc.support.tensors import check_coords, check_embeddings, exact_dtype, full_precision, readable, tables_at
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Float, Num
@@ -59,6 +56,7 @@ class FLOATER(PositionalEncoding):
         self, d_model: int, n_layers: int = 1, *, step: float = 0.01, rtol: float = 1e-7, atol: float = 1e-8
     ) -> None:
         checks.positive(step=step, rtol=rtol, atol=atol)
+        checks.moderate(100, step=step)  # the solver's steps grow with it: 1e300 never ended
         super().__init__(d_model=d_model, n_layers=n_layers, step=step, rtol=rtol, atol=atol)
         self.d_model, self.step, self.rtol, self.atol, self.layer = d_model, step, rtol, atol, 0
         self.start = nn.Parameter(torch.empty(n_layers, d_model))
@@ -151,16 +149,3 @@ class FLOATER(PositionalEncoding):
         view.__dict__.update(self.__dict__)
         view.layer = n
         return view
-
-
-ENTRY = Entry(
-    name="floater",
-    class_name="FLOATER",
-    title="FLOATER",
-    kind="added",
-    published="2020-03",
-    needs=("parameters",),
-    formula="x + p(0) + ∫h(τ, p)dτ",
-    also_called=("flow", "ode", "neural_ode", "continuous", "递归位置编码", "动态系统位置编码"),
-    used_by=("research: WMT translation and RoBERTa fine-tuning by its authors",),
-)

@@ -19,7 +19,6 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from posenc.catalogue.entry import Entry
 from posenc.encodings.bases.by_key_head import RotationByKeyHead
 from posenc.frequencies import layouts
 from posenc.frequencies.layouts import Layout
@@ -27,9 +26,7 @@ from posenc.kernels.eager import constant
 from posenc.positions import Positions
 from posenc.support import checks
 from posenc.support.checked import checked
-from posenc.support.precision import full_precision
-from posenc.support.seams import check_coords
-from posenc.support.tensor_checks import floating
+from posenc.support.tensors import check_coords, floating, full_precision
 
 Form = Literal["paper", "code"]
 
@@ -71,6 +68,7 @@ class FoPE(RotationByKeyHead):
         checks.even(d_head=d_head)
         checks.positive(base=base)
         checks.finite(noise=noise)
+        checks.moderate(noise=noise)
         checks.one_of(get_args(Form), form=form)
         layouts.check(layout)
         key_heads = n_heads if n_kv_heads is None else n_kv_heads
@@ -130,18 +128,3 @@ class FoPE(RotationByKeyHead):
         part.cosines.copy_(self.cosines[rows])
         part.sines.copy_(self.sines[rows])
         return part
-
-
-ENTRY = Entry(
-    name="fope",
-    class_name="FoPE",
-    title="FoPE",
-    kind="rotated",
-    published="2024-12",
-    needs=("parameters",),
-    per_layer=True,
-    small={"trained_length": 64},
-    formula="(x C - y S, y C + x S),  C = Σ a cos(ωp), S = Σ b sin(ωp)",
-    also_called=("fourier_position_embedding", "FourierEmbedding", "fourier_rope"),
-    used_by=("research: OLMo-style models by its authors",),
-)

@@ -12,12 +12,11 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from posenc.catalogue.entry import Entry
 from posenc.encoding import BiasFn
 from posenc.encodings.bases.content_dependent import ForgetGates
 from posenc.positions import Positions
 from posenc.support.checked import checked
-from posenc.support.seams import one_per_head
+from posenc.support.tensors import one_per_head
 
 
 class FoX(ForgetGates):
@@ -44,25 +43,3 @@ class FoX(ForgetGates):
         one_per_head(self.offset, q)
         query, less, dtype = self.sums(at_q), -self.sums(at_k), q.dtype  # so the gradient of no pair is negated
         return lambda b, h, i, j: (query[b, i, h] + less[b, j, h]).to(dtype)
-
-
-ENTRY = Entry(
-    name="fox",
-    class_name="FoX",
-    title="FoX",
-    kind="contextual",
-    published="2025-03",
-    needs=("parameters", "hidden_states", "causal"),
-    per_layer=True,
-    formula="q·k + Σ ln σ(w·xₜ + b)",
-    also_called=(
-        "forgetting_transformer",
-        "forgetting_attention",
-        "forget_gate",
-        "ForgettingAttention",
-        "data_dependent_alibi",
-        "DataDependentAlibi",
-        "遗忘门",
-    ),
-    used_by=("research: language models by its authors", "flash-linear-attention", "x-transformers"),
-)

@@ -17,15 +17,13 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from posenc.catalogue.entry import Entry
 from posenc.encoding import BiasFn, PositionalEncoding
 from posenc.encodings.alibi import alibi_slopes
 from posenc.kernels.eager import constant
 from posenc.positions import Positions
 from posenc.support import checks
 from posenc.support.checked import checked
-from posenc.support.precision import exact_dtype
-from posenc.support.seams import check_coords, check_width
+from posenc.support.tensors import check_coords, check_width, exact_dtype
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Float
@@ -116,17 +114,3 @@ def one_for_each(n_heads: int, slopes: tuple[float, ...] | None) -> tuple[float,
     if len(slopes) != n_heads:
         raise ValueError(f"slopes: expected one for each of {n_heads} heads, got {slopes}")
     return slopes
-
-
-ENTRY = Entry(
-    name="grape_a",
-    class_name="GrapeA",
-    title="GRAPE-A",
-    kind="contextual",
-    published="2025-12",
-    needs=("parameters", "causal"),
-    per_layer=True,
-    formula="(j - i)·ω·(softplus(v·q) + softplus(u·k))",
-    also_called=("additive_grape", "grape_a_qk", "QueryKeyGatedAdditiveBias", "group_representational_position_encoding"),
-    used_by=("research: language models by its authors",),
-)

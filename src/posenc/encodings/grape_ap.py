@@ -19,7 +19,6 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from posenc.catalogue.entry import Entry
 from posenc.encoding import BiasFn
 from posenc.encodings.bases.content_dependent import ReadsEarlierTokens, along_the_path, taken
 from posenc.encodings.grape_a import one_for_each
@@ -29,7 +28,7 @@ from posenc.kernels.rotation import rotate
 from posenc.positions import Positions
 from posenc.support import checks
 from posenc.support.checked import checked
-from posenc.support.seams import check_coords, check_width
+from posenc.support.tensors import check_coords, check_width
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Float
@@ -113,17 +112,3 @@ class GrapeAP(ReadsEarlierTokens):
 def _normal(p: Float[Tensor, "b t h w"]) -> Float[Tensor, "b t h w"]:
     """Brought to a mean square of 1, as torch's rms_norm does."""
     return F.rms_norm(p, p.shape[-1:])
-
-
-ENTRY = Entry(
-    name="grape_ap",
-    class_name="GrapeAP",
-    title="GRAPE-AP",
-    kind="contextual",
-    published="2025-12",
-    needs=("parameters", "hidden_states", "causal"),
-    per_layer=True,
-    formula="q·k + Σ m·ln σ(p_i·R(l)p_l)",
-    also_called=("path_integral_additive_grape", "path_integral_grape"),
-    used_by=("research: language models by its authors",),
-)

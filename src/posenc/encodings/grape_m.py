@@ -15,16 +15,13 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from posenc.catalogue.entry import Entry
 from posenc.encodings.bases.by_key_head import RotationByKeyHead
 from posenc.frequencies import layouts, rotary
 from posenc.frequencies.layouts import Layout
 from posenc.positions import Positions
 from posenc.support import checks
 from posenc.support.checked import checked
-from posenc.support.precision import exact_dtype, full_precision
-from posenc.support.seams import check_coords
-from posenc.support.tensor_checks import floating, on_device_of
+from posenc.support.tensors import check_coords, exact_dtype, floating, full_precision, on_device_of
 
 
 class GrapeM(RotationByKeyHead):
@@ -87,17 +84,3 @@ class GrapeM(RotationByKeyHead):
         rows = [head // (self.n_heads // self.sets) for head in range(start, stop)] if self.sets > 1 else [0] * part.sets
         part.log_frequencies.copy_(self.log_frequencies[rows])
         return part
-
-
-ENTRY = Entry(
-    name="grape_m",
-    class_name="GrapeM",
-    title="GRAPE-M",
-    kind="rotated",
-    published="2025-12",
-    needs=("parameters",),
-    per_layer=True,
-    formula="exp(p ω L)q · exp(p' ω L)k, ω learned",
-    also_called=("multiplicative_grape", "ms_grape", "MSGRAPECommuting"),
-    used_by=("research: language models by its authors",),
-)

@@ -15,14 +15,13 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor, nn
 
-from posenc.catalogue.entry import Entry
 from posenc.encoding import BiasFn
 from posenc.encodings.bases.pairs import OfPairs
 from posenc.encodings.positions.lappe import edges
 from posenc.positions import Positions
 from posenc.support import checks
 from posenc.support.checked import checked
-from posenc.support.seams import check_coords
+from posenc.support.tensors import check_coords
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Int, Num
@@ -82,23 +81,3 @@ def shortest_paths(adjacency: Num[Tensor, "b n n"]) -> Int[Tensor, "b n n"]:
             break
         lengths, reached = lengths.masked_fill(new, steps), reached | new
     return lengths
-
-
-ENTRY = Entry(
-    name="graphormer",
-    class_name="Graphormer",
-    title="Graphormer",
-    kind="biased",
-    published="2021-06",
-    needs=("parameters",),
-    formula="q·k + b[edges of the shortest path]",
-    also_called=("spatial_encoding", "shortest_path_distance", "spd", "spatial_pos_encoder", "graph_bias", "图最短路径"),
-    used_by=("Graphormer",),
-    positions="""\
-encoding.with_pairs(
-    posenc.Positions.arange(batch, length),
-    (torch.arange(length)[:, None] - torch.arange(length)).abs().expand(batch, -1, -1),
-)""",
-    both_ways=True,
-    domains=("graph",),
-)

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor, nn
 
-from posenc.catalogue.entry import Entry
 from posenc.encoding import PositionalEncoding, Side
 from posenc.encodings.bases.camera_matrices import AXES, both_ways, transformed
 from posenc.kernels.eager import constant
@@ -25,8 +24,17 @@ from posenc.kernels.rotation import rotate
 from posenc.positions import Positions
 from posenc.support import checks
 from posenc.support.checked import checked
-from posenc.support.precision import exact_dtype, full_precision, working_dtype
-from posenc.support.seams import SIDES, check_coords, check_tokens, check_width, into, tables_at
+from posenc.support.tensors import (
+    SIDES,
+    check_coords,
+    check_tokens,
+    check_width,
+    exact_dtype,
+    full_precision,
+    into,
+    tables_at,
+    working_dtype,
+)
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Float
@@ -79,27 +87,3 @@ class GTA(PositionalEncoding):
             sin = -sin if side == "output" else sin
             turned = rotate(wide[..., half:].contiguous(), cos[:, None], sin[:, None], "interleaved")
             return into(torch.cat([placed, turned], dim=-1).to(x.dtype), out)
-
-
-ENTRY = Entry(
-    name="gta",
-    class_name="GTA",
-    title="GTA",
-    kind="rotated",
-    published="2023-10",
-    needs=("parameters",),
-    axes=14,
-    positions="""\
-posenc.positions_by(
-    "cameras",
-    poses=torch.eye(4) + torch.arange(length // 4).view(1, -1, 1, 1) / length * torch.diag(torch.ones(1), 3),
-    height=2,
-    width=2,
-    fractions=True,
-)""",
-    both_ways=True,
-    per_layer=True,
-    formula="q·(T_i T_j⁻¹)k and R(2π ω y, 2π ω x), values too",
-    also_called=("geometry_aware_attention", "geometric_transform_attention"),
-    used_by=("research: views of scenes by its authors",),
-)

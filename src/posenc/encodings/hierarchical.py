@@ -14,13 +14,11 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from posenc.catalogue.entry import Entry
 from posenc.encoding import AbsoluteEncoding
 from posenc.positions import Positions
 from posenc.support import checks
 from posenc.support.checked import checked
-from posenc.support.precision import full_precision, working_dtype
-from posenc.support.seams import check_coords, check_embeddings, check_range
+from posenc.support.tensors import check_coords, check_embeddings, check_range, full_precision, working_dtype
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Float
@@ -62,17 +60,3 @@ class Hierarchical(AbsoluteEncoding):
             basis = (table - self.alpha * table[:1]) / (1 - self.alpha)
             coarse, fine = F.embedding(at.coords // self.rows, basis), F.embedding(at.coords % self.rows, basis)
             return (x.to(dtype) + self.alpha * coarse + (1 - self.alpha) * fine).to(x.dtype)
-
-
-ENTRY = Entry(
-    name="hierarchical",
-    class_name="Hierarchical",
-    title="Hierarchical table",
-    kind="added",
-    published="2020-12",
-    needs=("parameters",),
-    small={"rows": 8},
-    formula="x + α·u[p div n] + (1-α)·u[p mod n]",
-    also_called=("hierarchical_position", "hierarchical_decomposition", "层次分解"),
-    used_by=("BERT beyond 512 tokens, in bert4keras",),
-)

@@ -11,7 +11,6 @@ from __future__ import annotations
 import math
 
 from posenc import frequencies
-from posenc.catalogue.entry import Entry
 from posenc.encodings.rope import RoPE
 from posenc.frequencies.layouts import Layout
 from posenc.support.checked import checked
@@ -33,16 +32,3 @@ def hope(d_head: int, *, trained_length: int = 2048, base: float = 10000.0, layo
     if not any(kept):
         raise ValueError(f"trained_length: no pair turns once in {trained_length} positions, expected at least 7")
     return RoPE(d_head, frequencies=frequencies.multiplied(trained, kept, "hope"), layout=layout)
-
-
-ENTRY = Entry(
-    name="hope",
-    class_name="RoPE",
-    builder="hope",
-    title="HoPE",
-    kind="rotated",
-    published="2024-10",
-    formula="R(p)q, ω_i = 0 where 2π/ω_i > L",
-    also_called=("hope_hf", "high_frequency_rope", "high-frequency rotary position encoding"),
-    used_by=("research: language models by its authors",),
-)

@@ -20,14 +20,13 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from posenc.catalogue.entry import Entry
-from posenc.encoding import BiasFn, PositionalEncoding
+from posenc.encoding import BiasFn, PositionalEncoding, usual_scale
 from posenc.kernels.eager import constant
 from posenc.positions import Positions
-from posenc.structure import Scores, usual_scale
+from posenc.structure import Scores
 from posenc.support import checks
 from posenc.support.checked import checked
-from posenc.support.seams import check_accepted, check_coords
+from posenc.support.tensors import check_accepted, check_coords
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Int
@@ -99,28 +98,3 @@ class HSTU(PositionalEncoding):
         """1: products are not divided."""
         usual_scale(d_head)
         return 1.0
-
-
-ENTRY = Entry(
-    name="hstu",
-    class_name="HSTU",
-    title="HSTU",
-    kind="biased",
-    published="2024-02",
-    needs=("parameters",),
-    axes=3,
-    positions=(
-        "posenc.Positions.at(torch.arange(length)[None, :, None] * torch.tensor([1, 60, 60]) + torch.tensor([0, 0, 60]))"
-    ),
-    per_layer=True,
-    domains=("events",),
-    small={"max_positions": 16, "n_buckets": 16},
-    formula="SiLU(q·k + p[i-j] + w[bucket(t'_i - t_j)])",
-    also_called=(
-        "hierarchical_sequential_transduction",
-        "RelativeBucketedTimeAndPositionBasedBias",
-        "rab",
-        "relative_attention_bias_of_hstu",
-    ),
-    used_by=("HSTU", "generative recommenders of Meta"),
-)

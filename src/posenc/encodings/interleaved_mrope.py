@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from posenc import frequencies
-from posenc.catalogue.entry import Entry
 from posenc.encodings.rope import RoPE
 from posenc.frequencies.layouts import Layout
 from posenc.support import checks
@@ -38,18 +37,3 @@ def interleaved_mrope(
         sizes = (pairs - 2 * side, side, side)
     spectrum = frequencies.rotary(d_head, base)
     return RoPE(d_head, frequencies=frequencies.interleaved_sections(spectrum, sizes), layout=layout)
-
-
-ENTRY = Entry(
-    name="interleaved_mrope",
-    class_name="RoPE",
-    builder="interleaved_mrope",
-    title="Interleaved M-RoPE",
-    kind="rotated",
-    published="2025-11",
-    axes=3,
-    positions='posenc.positions_by("mrope_ids", text=length // 4, height=4, width=length // 8, after=length // 4)',
-    formula="R(t)q, R(y)q, R(x)q on pairs in turn",
-    also_called=("mrope_interleaved", "interleaved_mrope_section", "Qwen3VLTextRotaryEmbedding"),
-    used_by=("Qwen3-VL", "Qwen3.5"),
-)

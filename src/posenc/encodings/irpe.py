@@ -24,15 +24,13 @@ from typing import TYPE_CHECKING, Literal, get_args
 import torch
 from torch import Tensor, nn
 
-from posenc.catalogue.entry import Entry
-from posenc.encoding import BiasFn, PositionalEncoding
+from posenc.encoding import BiasFn, PositionalEncoding, scale_of
 from posenc.kernels.eager import constant
 from posenc.positions import Positions
-from posenc.structure import Scores, scale_of
+from posenc.structure import Scores
 from posenc.support import checks
 from posenc.support.checked import checked
-from posenc.support.precision import full_precision
-from posenc.support.seams import check_added, check_coords, check_width
+from posenc.support.tensors import check_added, check_coords, check_width, full_precision
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Float, Int
@@ -202,20 +200,3 @@ def bucket_starts(ratio: float) -> tuple[int, ...]:
 def _passed(distance: Int[Tensor, "*s"], starts: tuple[int, ...]) -> Int[Tensor, "*s"]:
     """The number of buckets that begin at or before a distance."""
     return (distance[..., None] >= constant(starts, torch.long, distance.device)).sum(dim=-1)
-
-
-ENTRY = Entry(
-    name="irpe",
-    class_name="IRPE",
-    title="iRPE",
-    kind="relative",
-    published="2021-07",
-    needs=("parameters",),
-    axes=2,
-    positions="posenc.Positions.grid(height, width, prefix=1)",
-    both_ways=True,
-    per_layer=True,
-    formula="q·k + q·r[g(Δy), g(Δx)]",
-    also_called=("image_rpe", "image_relative_position_encoding", "iRPE_Cross", "rpe_attention", "piecewise_index"),
-    used_by=("research: DeiT and DETR by its authors",),
-)

@@ -19,13 +19,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from posenc.catalogue.entry import Entry
 from posenc.encoding import DistanceBias
 from posenc.support import checks
 from posenc.support.checked import checked
-from posenc.support.precision import exact_dtype
-from posenc.support.seams import check_distances
-from posenc.support.tensor_checks import on_device_of
+from posenc.support.tensors import check_distances, exact_dtype, on_device_of
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Float, Num
@@ -78,23 +75,3 @@ class KERPLE(DistanceBias):
 
 def _inverse_softplus(x: Tensor) -> Tensor:
     return x.expm1().log()
-
-
-ENTRY = Entry(
-    name="kerple",
-    class_name="KERPLE",
-    title="KERPLE",
-    kind="biased",
-    published="2022-05",
-    needs=("parameters",),
-    per_layer=True,  # each layer of the authors' code makes its own
-    formula="q·k - r₁·ln(1 + r₂|i-j|)",
-    also_called=(
-        "kerple_log",
-        "kerple_power",
-        "kernel_bias",
-        "kernelized_relative_positional_embedding",
-        "ParallelKerpleLog",
-    ),
-    used_by=("research: length extrapolation by its authors",),
-)

@@ -13,14 +13,11 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from posenc.catalogue.entry import Entry
 from posenc.encoding import AbsoluteEncoding
 from posenc.positions import Positions
 from posenc.support import checks
 from posenc.support.checked import checked
-from posenc.support.precision import full_precision
-from posenc.support.seams import check_coords
-from posenc.support.tensor_checks import floating
+from posenc.support.tensors import check_coords, floating, full_precision
 
 
 class LearnableFourier(AbsoluteEncoding):
@@ -69,19 +66,3 @@ class LearnableFourier(AbsoluteEncoding):
             waves = torch.cat([angle.cos(), angle.sin()], dim=-1).to(dtype) * (2 * angle.shape[-1]) ** -0.5
             hidden = F.gelu(F.linear(waves, self.inner.to(dtype), self.inner_offset.to(dtype)))
             return (F.linear(hidden, self.outer.to(dtype), self.outer_offset.to(dtype)).clone(),)  # memory of its own
-
-
-ENTRY = Entry(
-    name="learnable_fourier",
-    class_name="LearnableFourier",
-    title="Learnable Fourier features",
-    kind="added",
-    published="2021-06",
-    needs=("parameters",),
-    axes=2,
-    positions='posenc.positions_by("patch_centres", height=height, width=width, low=0.0, high=1.0)',
-    both_ways=True,
-    formula="x + MLP([cos(W p) | sin(W p)]/√f)",
-    also_called=("LearnableFourierFeatures", "learnable_fourier_features", "LearnableFourierPositionalEncoding"),
-    used_by=("research: Reformer and DETR by its authors",),
-)

@@ -14,12 +14,11 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from posenc.catalogue.entry import Entry
 from posenc.encoding import AbsoluteEncoding
 from posenc.positions import Positions
 from posenc.support import checks
 from posenc.support.checked import checked
-from posenc.support.seams import check_coords, check_embeddings, check_range
+from posenc.support.tensors import check_coords, check_embeddings, check_range
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Float
@@ -94,26 +93,3 @@ class Learned(AbsoluteEncoding):
             rows = F.interpolate(rows.T[None].double(), size=max_positions, mode="linear", align_corners=ends)[0].T
         resized.table.copy_(torch.cat([before, rows.to(before.dtype)]))
         return resized
-
-
-ENTRY = Entry(
-    name="learned",
-    class_name="Learned",
-    title="Learned",
-    kind="added",
-    published="2017-05",
-    needs=("parameters",),
-    formula="x + table[p]",
-    also_called=(
-        "LearnablePositionalEncoding",
-        "learnable",
-        "trainable",
-        "embedding",
-        "position_embeddings",
-        "wpe",
-        "absolute_learned",
-        "可学习位置编码",
-        "可训练位置编码",
-    ),
-    used_by=("BERT", "GPT-2", "OPT", "RoBERTa", "BART", "GPT-3", "ELECTRA", "ALBERT"),
-)

@@ -14,14 +14,12 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor, nn
 
-from posenc.catalogue.entry import Entry
 from posenc.encoding import PositionalEncoding
 from posenc.positions import Positions
 from posenc.structure import added_to_output
 from posenc.support import checks
 from posenc.support.checked import checked
-from posenc.support.precision import full_precision, working_dtype
-from posenc.support.seams import check_accepted, check_coords, check_width
+from posenc.support.tensors import check_accepted, check_coords, check_width, full_precision, working_dtype
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Bool, Float, Int
@@ -98,20 +96,3 @@ class LePE(PositionalEncoding):
 def _apart(query: Int[Tensor, "b i"], key: Int[Tensor, "b j"]) -> Int[Tensor, "b 1 i j"]:
     """How far the key lies after the query along one axis."""
     return (key[:, None, :] - query[:, :, None])[:, None]
-
-
-ENTRY = Entry(
-    name="lepe",
-    class_name="LePE",
-    title="LePE",
-    kind="contextual",
-    published="2021-07",
-    needs=("parameters",),
-    axes=2,
-    positions="posenc.Positions.grid(height, width)",
-    both_ways=True,
-    per_layer=True,
-    formula="softmax(q·k)v + conv(v)",
-    also_called=("locally_enhanced_positional_encoding", "cswin", "LePEAttention", "get_lepe"),
-    used_by=("CSWin",),
-)

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor, nn
 
-from posenc.catalogue.entry import Entry
 from posenc.encodings.bases.block_rotation import BlockRotation
 from posenc.support.checked import checked
 
@@ -56,22 +55,3 @@ class LieRE(BlockRotation):
 
     def copy_heads(self, part: LieRE, rows: list[int]) -> None:
         part.generators.copy_(self.generators[rows])
-
-
-ENTRY = Entry(
-    name="liere",
-    class_name="LieRE",
-    title="LieRE",
-    kind="rotated",
-    published="2024-06",
-    needs=("parameters",),
-    axes=2,
-    positions=(
-        "posenc.Positions.at(posenc.Positions.grid(height, width).coords.double() / torch.tensor([height - 1, width - 1]))"
-    ),
-    both_ways=True,
-    per_layer=True,
-    formula="exp(Σ p_a A_a)q · exp(Σ p'_a A_a)k",
-    also_called=("lie_relative_encodings", "lie_rotational_positional_encodings", "LierePositionEncoder"),
-    used_by=("research: vision Transformers by its authors",),
-)

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING
 
 from torch import Tensor
 
-from posenc.catalogue.entry import Entry
 from posenc.encodings.bases.regions import RegionalRoPE
 from posenc.frequencies import ByLength
 from posenc.frequencies.layouts import Layout
@@ -71,18 +70,3 @@ class LMInfinite(RegionalRoPE):
 
     def _far(self, query: Tensor, key: Tensor) -> Bool[Tensor, "b i j"]:
         return (query - self.near)[:, :, None] >= key[:, None, :]
-
-
-ENTRY = Entry(
-    name="lm_infinite",
-    class_name="LMInfinite",
-    title="LM-Infinite",
-    kind="rotated",
-    published="2023-08",
-    needs=("causal",),
-    small={"near": 4, "starting": 1},
-    arguments={"near": "length // 4"},
-    formula="near: R(p)q · R(p')k; first s: R(c)q · k; else -∞",
-    also_called=("lambda_attention", "lambda_shaped_mask", "distance_ceiling", "LMInfinite"),
-    used_by=("trained LLaMA, MPT and GPT-J models, by its authors",),
-)

@@ -17,13 +17,12 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from posenc.catalogue.entry import Entry
 from posenc.encoding import BiasFn, PositionalEncoding
 from posenc.kernels.eager import constant
 from posenc.positions import Positions, own_rows
 from posenc.support import checks
 from posenc.support.checked import checked
-from posenc.support.seams import check_coords
+from posenc.support.tensors import check_coords
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Bool
@@ -89,6 +88,7 @@ class LookHere(PositionalEncoding):
         checks.whole(n_heads=n_heads, n_layers=n_layers)
         checks.whole(0, layer=layer)
         checks.finite(strength=strength)
+        checks.moderate(strength=strength)
         fields = _of_heads(n_heads)[0] if fields is None else tuple(fields)
         slopes = _of_heads(n_heads)[1] if slopes is None else tuple(map(float, slopes))
         super().__init__(n_heads=n_heads, n_layers=n_layers, fields=fields, slopes=slopes, strength=strength, layer=layer)
@@ -138,18 +138,3 @@ def _marked(coords: Tensor) -> Bool[Tensor, "*s"]:
     """Whether these are coordinates of class tokens."""
     marked: Tensor = (coords < 0).any(dim=-1)
     return marked
-
-
-ENTRY = Entry(
-    name="lookhere",
-    class_name="LookHere",
-    title="LookHere",
-    kind="biased",
-    published="2024-05",
-    axes=2,
-    positions="posenc.Positions.grid(height, width, prefix=1)",
-    both_ways=True,
-    formula="q·k - m·|Δ| in the head's field of view, -∞ elsewhere",
-    also_called=("look_here", "directed_attention", "field_of_view", "lh_90"),
-    used_by=("research: vision Transformers by its authors",),
-)

@@ -15,7 +15,6 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from posenc.catalogue.entry import Entry
 from posenc.encodings.bases.by_key_head import RotationByKeyHead
 from posenc.frequencies import layouts, rotary
 from posenc.frequencies.layouts import Layout
@@ -23,8 +22,7 @@ from posenc.kernels.eager import constant
 from posenc.positions import Positions
 from posenc.support import checks
 from posenc.support.checked import checked
-from posenc.support.seams import check_coords
-from posenc.support.tensor_checks import floating
+from posenc.support.tensors import check_coords, floating
 
 
 class MHRoPE(RotationByKeyHead):
@@ -90,17 +88,3 @@ class MHRoPE(RotationByKeyHead):
         axes = [self.axis_of_head[head] for head in key_heads if head < len(self.axis_of_head)]
         sizes = {"n_heads": stop - start, "n_kv_heads": stop - start, "sizes": tuple(axes.count(axis) for axis in range(3))}
         return MHRoPE(**{**self.configuration, **sizes})
-
-
-ENTRY = Entry(
-    name="mhrope",
-    class_name="MHRoPE",
-    title="MHRoPE",
-    kind="rotated",
-    published="2025-10",
-    axes=3,
-    positions='posenc.positions_by("mrope_ids", text=length // 4, height=4, width=length // 8, after=length // 4)',
-    formula="R(t)q, R(y)q, R(x)q in heads of their own",
-    also_called=("multi_head_rope", "multihead_rope", "mh_rope", "MHRopeEmbedding"),
-    used_by=("research: Qwen models with images by its authors",),
-)

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from posenc import frequencies
-from posenc.catalogue.entry import Entry
 from posenc.encodings.rope import RoPE
 from posenc.frequencies.layouts import Layout
 from posenc.support import checks
@@ -35,18 +34,3 @@ def mrope(d_head: int, *, sizes: Sequence[int] | None = None, base: float = 1000
         side = max(3 * pairs // 8, 1)
         sizes = (pairs - 2 * side, side, side)
     return RoPE(d_head, frequencies=frequencies.sections(frequencies.rotary(d_head, base), sizes), layout=layout)
-
-
-ENTRY = Entry(
-    name="mrope",
-    class_name="RoPE",
-    builder="mrope",
-    title="M-RoPE",
-    kind="rotated",
-    published="2024-09",
-    axes=3,
-    positions='posenc.positions_by("mrope_ids", text=length // 4, height=4, width=length // 8, after=length // 4)',
-    formula="R(t)q, R(y)q, R(x)q on bands of one spectrum",
-    also_called=("multimodal_rope", "m_rope", "Qwen2VLRotaryEmbedding", "mrope_section"),
-    used_by=("Qwen2-VL", "Qwen2.5-VL", "GLM-4V"),
-)

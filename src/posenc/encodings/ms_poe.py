@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from posenc.catalogue.entry import Entry
 from posenc.encodings.bases.by_key_head import RotationByKeyHead
 from posenc.frequencies import layouts, rotary
 from posenc.frequencies.layouts import Layout
@@ -25,9 +24,7 @@ from posenc.kernels.eager import constant
 from posenc.positions import Positions
 from posenc.support import checks
 from posenc.support.checked import checked
-from posenc.support.precision import full_precision
-from posenc.support.seams import check_coords
-from posenc.support.tensor_checks import floating
+from posenc.support.tensors import check_coords, floating, full_precision
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Float
@@ -122,15 +119,3 @@ def measured_ratios(
 
 def _spread(ranks: range | list[int], least: float = 1.2, largest: float = 1.8) -> tuple[float, ...]:
     return tuple(least + (largest - least) * (rank / len(ranks)) for rank in ranks)
-
-
-ENTRY = Entry(
-    name="ms_poe",
-    class_name="MsPoE",
-    title="Ms-PoE",
-    kind="rotated",
-    published="2024-03",
-    formula="R(p/r_h)q · R(p'/r_h)k, a ratio r_h for each head",
-    also_called=("mspoe", "multi_scale_positional_encoding", "found_in_the_middle", "MsPoELlamaRotaryEmbedding"),
-    used_by=("trained Vicuna, by its authors",),
-)

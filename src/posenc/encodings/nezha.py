@@ -16,7 +16,6 @@ from typing import Literal, get_args
 import torch
 from torch import Tensor
 
-from posenc.catalogue.entry import Entry
 from posenc.encodings.bases.clipped_vectors import ClippedVectors
 from posenc.kernels.eager import constant
 from posenc.support import checks
@@ -60,20 +59,3 @@ class NEZHA(ClippedVectors):
         angle = distance[:, None] * constant(self.frequencies, torch.float64, q.device)
         table = torch.stack([angle.sin(), angle.cos()], dim=-1).flatten(1).to(q.dtype)  # [r, d]
         return table, table
-
-
-ENTRY = Entry(
-    name="nezha",
-    class_name="NEZHA",
-    title="NEZHA",
-    kind="relative",
-    published="2019-08",
-    small={"max_distance": 2},
-    formula="q·(k + a[j-i]), v + a[j-i], a sinusoids",
-    also_called=(
-        "functional_relative_position",
-        "functional_relative_positional_encoding",
-        "NezhaRelativePositionsEncoding",
-    ),
-    used_by=("NEZHA",),
-)

@@ -9,7 +9,6 @@ Kazemnejad et al. 2023, section 3.
 
 from __future__ import annotations
 
-from posenc.catalogue.entry import Entry
 from posenc.encoding import PositionalEncoding
 
 
@@ -18,16 +17,3 @@ class NoPE(PositionalEncoding):
 
     def __init__(self) -> None:
         super().__init__()
-
-
-ENTRY = Entry(
-    name="nope",
-    class_name="NoPE",
-    title="NoPE",
-    kind="none",
-    published="2022-03",
-    formula="q·k/√d",
-    also_called=("none", "no_position", "no positional encoding", "无位置编码", "nopos"),
-    used_by=("SmolLM3 (every fourth layer)", "Llama 4 (every fourth layer)", "Jamba", "Kimi-Linear"),
-    domains=("text", "audio", "graph"),
-)

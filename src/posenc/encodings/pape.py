@@ -16,14 +16,12 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from posenc.catalogue.entry import Entry
-from posenc.encoding import BiasFn
+from posenc.encoding import BiasFn, scale_of
 from posenc.encodings.bases.content_dependent import ReadsEarlierTokens
 from posenc.positions import Positions
-from posenc.structure import scale_of
 from posenc.support import checks
 from posenc.support.checked import checked
-from posenc.support.seams import check_coords, one_per_head
+from posenc.support.tensors import check_coords, one_per_head
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Float
@@ -96,21 +94,3 @@ class PaPE(ReadsEarlierTokens):
         part.directions.copy_(self.directions[start:stop])
         part.weight.copy_(self.weight[:, start:stop])
         return part
-
-
-ENTRY = Entry(
-    name="pape",
-    class_name="PaPE",
-    title="PaPE",
-    kind="contextual",
-    published="2026-02",
-    needs=("parameters", "hidden_states"),
-    axes=2,
-    positions="posenc.Positions.grid(height, width).shift(1)",
-    both_ways=True,
-    per_layer=True,
-    small={"parabolas": 4},
-    formula="q·k + Σ b·Δ - a·Δ²,  a = softplus(A x), b = B x",
-    also_called=("parabolic_position_encoding", "parabolic", "ParabolicPositionEncoder"),
-    used_by=("research: images, video and events by its authors",),
-)

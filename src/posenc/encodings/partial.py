@@ -8,7 +8,6 @@ Wang and Komatsuzaki 2021 (GPT-J, 64 of 256 channels); Black et al. 2022, "GPT-N
 from __future__ import annotations
 
 from posenc import frequencies
-from posenc.catalogue.entry import Entry
 from posenc.encodings.rope import RoPE
 from posenc.frequencies.layouts import Layout
 from posenc.support.checked import checked
@@ -26,16 +25,3 @@ def partial(d_head: int, *, fraction: float = 0.25, base: float = 10000.0, layou
     Raises ValueError where the channels that turn are not an even number.
     """
     return RoPE(d_head, frequencies=frequencies.partial(d_head, base, fraction), layout=layout)
-
-
-ENTRY = Entry(
-    name="partial",
-    class_name="RoPE",
-    builder="partial",
-    title="Partial RoPE",
-    kind="rotated",
-    published="2021-06",
-    formula="R(p)q on the first ⌊f·d⌋ channels",
-    also_called=("partial_rotary", "partial_rotary_factor", "rotary_pct", "partial_rope"),
-    used_by=("GPT-NeoX", "GPT-J", "Phi", "Phi-2", "StableLM", "GLM-4.5", "Pythia"),
-)

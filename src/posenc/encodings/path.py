@@ -21,8 +21,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from posenc.catalogue.entry import Entry
-from posenc.encoding import BiasFn
+from posenc.encoding import BiasFn, scale_of
 from posenc.encodings.bases.content_dependent import (
     ReadsEarlierTokens,
     along_the_path,
@@ -35,11 +34,10 @@ from posenc.encodings.bases.content_dependent import (
 )
 from posenc.kernels.eager import exporting
 from posenc.positions import Positions
-from posenc.structure import Blocks, scale_of
+from posenc.structure import Blocks
 from posenc.support import checks
 from posenc.support.checked import checked
-from posenc.support.precision import full_precision
-from posenc.support.seams import check_width, for_heads
+from posenc.support.tensors import check_width, for_heads, full_precision
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Float, Int
@@ -194,17 +192,3 @@ def _passages(k: Tensor, w: Tensor, beta: Tensor, block: int) -> tuple[Tensor, T
     eye = torch.eye(block, dtype=k.dtype, device=k.device)
     inverse = torch.linalg.solve_triangular(eye + lower, eye * beta[..., None, :], upper=False, unitriangular=True)
     return k, w, inverse @ (w @ k.transpose(-1, -2)).tril(-1), inverse @ w
-
-
-ENTRY = Entry(
-    name="path",
-    class_name="PaTH",
-    title="PaTH",
-    kind="contextual",
-    published="2025-05",
-    needs=("parameters", "hidden_states", "causal"),
-    per_layer=True,
-    formula="kᵀ Π (I - βₜ wₜ wₜᵀ) q",
-    also_called=("path_attention", "PaTHAttention", "householder_position_encoding", "accumulated_householder"),
-    used_by=("flash-linear-attention", "research: language models by its authors"),
-)

@@ -8,7 +8,6 @@ flash-linear-attention divides them by √d too.
 
 from __future__ import annotations
 
-from posenc.catalogue.entry import Entry
 from posenc.combined import Stack
 from posenc.encodings.fox import FoX
 from posenc.encodings.path import PaTH
@@ -25,18 +24,3 @@ def path_fox(d_model: int, n_heads: int, d_head: int, *, n_kv_heads: int | None 
     n_kv_heads  key heads, each with a path of its own; None: n_heads
     """
     return Stack(PaTH(d_model, n_heads, d_head, n_kv_heads=n_kv_heads), FoX(d_model, n_heads))
-
-
-ENTRY = Entry(
-    name="path_fox",
-    class_name="Stack",
-    builder="path_fox",
-    title="PaTH-FoX",
-    kind="contextual",
-    published="2025-05",
-    needs=("parameters", "hidden_states", "causal"),
-    per_layer=True,
-    formula="kᵀ Π (I - βₜ wₜ wₜᵀ) q + Σ ln σ(w·xₜ + b)",
-    also_called=("path_fox_attention", "PaTH with forget gate", "forgetting_path"),
-    used_by=("research: language models by its authors",),
-)

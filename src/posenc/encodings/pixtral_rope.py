@@ -8,7 +8,6 @@ Agrawal et al. 2024, "Pixtral 12B", section 2.2.
 from __future__ import annotations
 
 from posenc import frequencies
-from posenc.catalogue.entry import Entry
 from posenc.encodings.rope import RoPE
 from posenc.frequencies.layouts import Layout
 from posenc.support import checks
@@ -27,19 +26,3 @@ def pixtral_rope(d_head: int, *, base: float = 10000.0, layout: Layout = "half")
     """
     checks.multiple(4, d_head=d_head)
     return RoPE(d_head, frequencies=frequencies.strided(frequencies.rotary(d_head, base)), layout=layout)
-
-
-ENTRY = Entry(
-    name="pixtral_rope",
-    class_name="RoPE",
-    builder="pixtral_rope",
-    title="RoPE of Pixtral",
-    kind="rotated",
-    published="2024-10",
-    axes=2,
-    positions="posenc.Positions.grid(height, width)",
-    both_ways=True,
-    formula="R(y)q at ω_0, ω_2, …, R(x)q at ω_1, ω_3, …",
-    also_called=("rope-2d strided", "pixtral", "strided_rope"),
-    used_by=("Pixtral", "Mistral Small 3.1"),
-)

@@ -21,16 +21,22 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from posenc.catalogue.entry import Entry
-from posenc.encoding import PositionalEncoding, Side
+from posenc.encoding import PositionalEncoding, Side, usual_scale
 from posenc.frequencies.layouts import Planes
 from posenc.kernels.eager import constant
 from posenc.positions import Positions
-from posenc.structure import Rotation, usual_scale
+from posenc.structure import Rotation
 from posenc.support.checked import checked
-from posenc.support.precision import full_precision, working_dtype
-from posenc.support.seams import check_coords, check_width, into, rotates, tables_at
-from posenc.support.tensor_checks import floating
+from posenc.support.tensors import (
+    check_coords,
+    check_width,
+    floating,
+    full_precision,
+    into,
+    rotates,
+    tables_at,
+    working_dtype,
+)
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Float
@@ -93,24 +99,3 @@ class PoPE(PositionalEncoding):
         part = PoPE(**{**self.configuration, "n_heads": stop - start}).to(self.phase)
         part.phase.copy_(self.phase[start:stop])
         return part
-
-
-ENTRY = Entry(
-    name="pope",
-    class_name="PoPE",
-    title="PoPE",
-    kind="rotated",
-    published="2025-09",
-    needs=("parameters",),
-    per_layer=True,
-    formula="Σ softplus(q)·softplus(k)·cos((p'-p)ω + δ)",
-    also_called=(
-        "polar",
-        "polar_embedding",
-        "PolarEmbedding",
-        "polar_coordinate_position_embedding",
-        "polar_pos_emb",
-        "极坐标",
-    ),
-    used_by=("x-transformers", "research by its authors"),
-)

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from posenc.catalogue.entry import Entry
 from posenc.encoding import PositionalEncoding, Side
 from posenc.encodings.bases.camera_matrices import AXES, both_ways, transformed
 from posenc.kernels.eager import constant
@@ -24,8 +23,16 @@ from posenc.kernels.rotation import rotate
 from posenc.positions import Positions
 from posenc.support import checks
 from posenc.support.checked import checked
-from posenc.support.precision import full_precision, working_dtype
-from posenc.support.seams import SIDES, check_coords, check_tokens, check_width, into, tables_at
+from posenc.support.tensors import (
+    SIDES,
+    check_coords,
+    check_tokens,
+    check_width,
+    full_precision,
+    into,
+    tables_at,
+    working_dtype,
+)
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Float
@@ -75,24 +82,3 @@ class PRoPE(PositionalEncoding):
             for axis, part in enumerate(wide[..., 2 * quarter :].split(quarter, dim=-1)):
                 parts.append(rotate(part.contiguous(), cos[..., axis, :], sin[..., axis, :], "half"))
             return into(torch.cat(parts, dim=-1).to(x.dtype), out)
-
-
-ENTRY = Entry(
-    name="prope",
-    class_name="PRoPE",
-    title="PRoPE",
-    kind="rotated",
-    published="2025-07",
-    axes=14,
-    positions="""\
-posenc.positions_by(
-    "cameras",
-    poses=torch.eye(4) + torch.arange(length // 4).view(1, -1, 1, 1) / length * torch.diag(torch.ones(1), 3),
-    height=2,
-    width=2,
-)""",
-    both_ways=True,
-    formula="q·(P_i P_j⁻¹)k and R(y, x), values too",
-    also_called=("projective_rope", "camera_rope", "PropeDotProductAttention", "cameras_as_relative_positional_encoding"),
-    used_by=("research: views of scenes by its authors",),
-)

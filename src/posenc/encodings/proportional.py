@@ -8,7 +8,6 @@ Barbero et al. 2024, "Round and Round We Go! What makes Rotary Positional Encodi
 from __future__ import annotations
 
 from posenc import frequencies
-from posenc.catalogue.entry import Entry
 from posenc.encodings.rope import RoPE
 from posenc.frequencies.layouts import Layout
 from posenc.support.checked import checked
@@ -26,16 +25,3 @@ def proportional(d_head: int, *, fraction: float = 0.75, base: float = 10000.0, 
     Raises ValueError for sizes that do not fit.
     """
     return RoPE(d_head, frequencies=frequencies.proportional(d_head, base, fraction), layout=layout)
-
-
-ENTRY = Entry(
-    name="proportional",
-    class_name="RoPE",
-    builder="proportional",
-    title="Proportional RoPE",
-    kind="rotated",
-    published="2024-10",
-    formula="R(p)q, ω_i = 0 for the slowest pairs",
-    also_called=("proportional_rope", "truncated_rope", "p-rope"),
-    used_by=("Gemma 4 (full-attention layers)",),
-)

@@ -16,7 +16,6 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from posenc.catalogue.entry import Entry
 from posenc.encoding import Side
 from posenc.encodings.bases.content_dependent import ReadsEarlierTokens
 from posenc.frequencies.layouts import Layout, Planes
@@ -26,8 +25,7 @@ from posenc.positions import Positions
 from posenc.structure import Rotation
 from posenc.support import checks
 from posenc.support.checked import checked
-from posenc.support.precision import full_precision, working_dtype
-from posenc.support.seams import check_width, for_heads, into, turns
+from posenc.support.tensors import check_width, for_heads, full_precision, into, turns, working_dtype
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Float
@@ -109,17 +107,3 @@ class RePo(ReadsEarlierTokens):
         part.content.copy_(self.content)
         part.assign.copy_(self.assign[[head // (self.n_heads // self.key_heads) for head in range(start, stop)]])
         return part
-
-
-ENTRY = Entry(
-    name="repo",
-    class_name="RePo",
-    title="RePo",
-    kind="contextual",
-    published="2025-12",
-    needs=("parameters", "hidden_states"),
-    per_layer=True,
-    formula="R(z)q · R(z')k,  z = (SiLU(x W_g) ⊙ x W_c) w",
-    also_called=("context_repositioning", "context_re_positioning", "swigluex_multihead", "重定位"),
-    used_by=("research: OLMo 2 by its authors",),
-)

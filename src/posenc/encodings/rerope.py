@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING
 
 from torch import Tensor
 
-from posenc.catalogue.entry import Entry
 from posenc.encodings.bases.regions import RegionalRoPE
 from posenc.frequencies import ByLength
 from posenc.frequencies.layouts import Layout
@@ -63,18 +62,3 @@ class ReRoPE(RegionalRoPE):
         if self.leak is None:
             return [Region((query * 0 + self.window).double(), (key * 0).double(), far)]
         return [Region(self.window + (query.double() - self.window) / self.leak, key.double() / self.leak, far)]
-
-
-ENTRY = Entry(
-    name="rerope",
-    class_name="ReRoPE",
-    title="ReRoPE",
-    kind="rotated",
-    published="2023-08",
-    needs=("causal",),
-    small={"window": 4},
-    arguments={"window": "length // 4"},
-    formula="far: R(w)q · k",
-    also_called=("leaky_rerope", "rectified_rope", "rectified_rotary_position_embeddings", "LeakyReRoPE"),
-    used_by=("trained LLaMA models, by its author",),
-)

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from posenc.catalogue.entry import Entry
 from posenc.encoding import Side
 from posenc.encodings.rope import RoPE
 from posenc.frequencies import ByLength
@@ -26,7 +25,7 @@ from posenc.kernels.rotation import rotate
 from posenc.positions import Positions
 from posenc.structure import Rotation
 from posenc.support.checked import checked
-from posenc.support.seams import check_tokens, check_width, into, tables_at
+from posenc.support.tensors import check_tokens, check_width, into, tables_at
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Float
@@ -76,16 +75,3 @@ class RoPEPlusPlus(RoPE):
         if frequencies is None or frequencies.at_length(n) is frequencies:
             return self
         return RoPEPlusPlus(**{**self.configuration, "frequencies": frequencies.at_length(n)})
-
-
-ENTRY = Entry(
-    name="rope_pp",
-    class_name="RoPEPlusPlus",
-    title="RoPE++",
-    kind="rotated",
-    published="2025-12",
-    needs=("wide_output",),
-    formula="Re and Im of q̃ k̃* e^(i(p-p')ω)",
-    also_called=("rope++", "ropepp", "imaginary_rope", "imaginary_extension", "imag2", "imag1"),
-    used_by=("research: language models by its authors",),
-)

@@ -8,7 +8,6 @@ values.
 
 from __future__ import annotations
 
-from posenc.catalogue.entry import Entry
 from posenc.encodings.rope import RoPE
 from posenc.frequencies.layouts import Layout
 from posenc.support.checked import checked
@@ -25,16 +24,3 @@ def rove(d_head: int, *, base: float = 10000.0, layout: Layout = "interleaved") 
     Raises ValueError for sizes that do not fit.
     """
     return RoPE(d_head, base=base, layout=layout, sides=("query", "key", "value", "output"))
-
-
-ENTRY = Entry(
-    name="rove",
-    class_name="RoPE",
-    builder="rove",
-    title="RoVE",
-    kind="rotated",
-    published="2025-04",
-    formula="R(p)ᵀ Σ a R(p')v, with RoPE",
-    also_called=("vo_rope", "rotary_value_embedding", "rotated values", "rotary_value"),
-    used_by=("DeepSeek-V4",),
-)

@@ -15,12 +15,11 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from posenc.catalogue.entry import Entry
 from posenc.encoding import DistanceBias
 from posenc.kernels.eager import constant
 from posenc.support import checks
 from posenc.support.checked import checked
-from posenc.support.seams import check_distances
+from posenc.support.tensors import check_distances
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Float, Num
@@ -57,15 +56,3 @@ class Sandwich(DistanceBias):
 
     def heads(self, start: int, stop: int) -> Sandwich:
         return Sandwich(**{**self.configuration, "n_heads": stop - start, "ratios": self.ratios[start:stop]})
-
-
-ENTRY = Entry(
-    name="sandwich",
-    class_name="Sandwich",
-    title="Sandwich",
-    kind="biased",
-    published="2022-12",
-    formula="q·k + Σ cos((i-j)ω) / r",
-    also_called=("sandwich_bias", "SandwichRelativePositionEmbedding", "receptive_field_alignment"),
-    used_by=("research: length extrapolation by its authors", "NeMo"),
-)

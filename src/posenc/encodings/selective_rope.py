@@ -15,7 +15,6 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from posenc.catalogue.entry import Entry
 from posenc.encoding import Side
 from posenc.encodings.bases.content_dependent import ReadsEarlierTokens, running_sum, short_convolution
 from posenc.frequencies.layouts import Planes
@@ -25,8 +24,7 @@ from posenc.positions import Positions
 from posenc.structure import Rotation
 from posenc.support import checks
 from posenc.support.checked import checked
-from posenc.support.precision import full_precision, working_dtype
-from posenc.support.seams import check_width, for_heads, into, turns
+from posenc.support.tensors import check_width, for_heads, full_precision, into, turns, working_dtype
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Float
@@ -129,17 +127,3 @@ class SelectiveRoPE(ReadsEarlierTokens):
         for name in ("up", "taps"):
             getattr(part, name).copy_(getattr(self, name).unflatten(0, (self.key_heads, -1))[rows].flatten(0, 1))
         return part
-
-
-ENTRY = Entry(
-    name="selective_rope",
-    class_name="SelectiveRoPE",
-    title="Selective RoPE",
-    kind="contextual",
-    published="2025-11",
-    needs=("parameters", "hidden_states", "causal"),
-    per_layer=True,
-    formula="R(Σ φ(x))q · R(Σ φ(x))k",
-    also_called=("selective_rotary", "input_dependent_rope", "SelectiveRoPE"),
-    used_by=("research: softmax and linear attention by its authors",),
-)

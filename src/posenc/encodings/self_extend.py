@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 
 from torch import Tensor
 
-from posenc.catalogue.entry import Entry
 from posenc.encodings.bases.regions import RegionalRoPE
 from posenc.frequencies import ByLength
 from posenc.frequencies.layouts import Layout
@@ -59,18 +58,3 @@ class SelfExtend(RegionalRoPE):
         far = (query - self.window)[:, :, None] >= key[:, None, :]
         start = self.window - self.window // self.group
         return [Region(query // self.group + start, key // self.group, far)]
-
-
-ENTRY = Entry(
-    name="self_extend",
-    class_name="SelfExtend",
-    title="Self-Extend",
-    kind="rotated",
-    published="2024-01",
-    needs=("causal",),
-    small={"group": 2, "window": 4},
-    arguments={"window": "length // 4"},
-    formula="far: R(⌊p/G⌋ + w - ⌊w/G⌋)q · R(⌊p'/G⌋)k",
-    also_called=("selfextend", "longlm", "LLM_Maybe_LongLM", "grouped_attention", "自扩展"),
-    used_by=("trained LLaMA, Mistral and Phi-2 models, by its authors", "llama.cpp"),
-)

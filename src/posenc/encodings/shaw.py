@@ -10,7 +10,6 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from posenc.catalogue.entry import Entry
 from posenc.encodings.bases.clipped_vectors import ClippedVectors, Outside
 from posenc.support import checks
 from posenc.support.checked import checked
@@ -52,18 +51,3 @@ class Shaw(ClippedVectors):
 
     def _tables(self, q: Tensor) -> tuple[Tensor, Tensor | None]:
         return self.keys, self.values
-
-
-ENTRY = Entry(
-    name="shaw",
-    class_name="Shaw",
-    title="Shaw",
-    kind="relative",
-    published="2018-03",
-    needs=("parameters",),
-    per_layer=True,  # section 4.1
-    small={"max_distance": 2},
-    formula="q·(k + a[j-i]), v + a'[j-i]",
-    also_called=("relative", "relative_key", "relative_position", "RelativePositionalEncoding", "相对位置编码"),
-    used_by=("Music Transformer", "Wav2Vec2-BERT (keys only)", "SeamlessM4T v2 (keys only)", "VITS"),
-)

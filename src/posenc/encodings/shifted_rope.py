@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING
 
 from torch import Tensor
 
-from posenc.catalogue.entry import Entry
 from posenc.encodings.bases.regions import RegionalRoPE
 from posenc.frequencies import ByLength
 from posenc.frequencies.layouts import Layout
@@ -62,18 +61,3 @@ class ShiftedRoPE(RegionalRoPE):
     def _regions(self, query: Num[Tensor, "b i"], key: Num[Tensor, "b j"]) -> list[Region]:
         far = (query - self.shift)[:, :, None] >= key[:, None, :]
         return [Region(query - (self.shift - self.local), None, far)]
-
-
-ENTRY = Entry(
-    name="shifted_rope",
-    class_name="ShiftedRoPE",
-    title="Shifted RoPE (STRING)",
-    kind="rotated",
-    published="2024-10",
-    needs=("causal",),
-    small={"shift": 8, "local": 2},
-    arguments={"shift": "length // 4", "local": "length // 16"},
-    formula="far: R(i - S + W)q · R(j)k",
-    also_called=("string_shift", "shifted_rotary_position_embedding", "ShifTed Rotray position embeddING", "string_llama"),
-    used_by=("trained Llama 3.1 and Qwen2, by its authors",),
-)

@@ -16,14 +16,13 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from posenc import frequencies
-from posenc.catalogue.entry import Entry
 from posenc.encoding import AbsoluteEncoding
 from posenc.encodings.bases.coordinates import Silent, check_reads, select, silent_tokens
 from posenc.kernels.sin_cos import sin_cos_table
 from posenc.positions import Positions
 from posenc.support import checks
 from posenc.support.checked import checked
-from posenc.support.seams import check_coords, check_embeddings, tables_at
+from posenc.support.tensors import check_coords, check_embeddings, tables_at
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Float
@@ -76,6 +75,7 @@ class Sinusoidal(AbsoluteEncoding):
         for of_block in base if isinstance(base, Sequence) and not isinstance(base, str) else (base,):
             checks.positive(base=of_block)
         checks.positive(scale=scale, amplitude=amplitude)
+        checks.moderate(amplitude=amplitude)
         super().__init__(
             d_model=d_model,
             base=base,
@@ -189,27 +189,38 @@ def centred_table(
     return ((plain - plain.mean()) / (10 * plain.std())).to(dtype)
 
 
-ENTRY = Entry(
-    name="sinusoidal",
-    class_name="Sinusoidal",
-    title="Sinusoidal",
-    kind="added",
-    published="2017-06",
-    formula="x + [sin pω, cos pω]",
-    also_called=(
-        "positional_encoding",
-        "sinusoidal_position_encoding",
-        "positionalEncoding",
-        "PositionalEncoding1D",
-        "sin_cos",
-        "sine",
-        "absolute",
-        "fixed",
-        "正弦位置编码",
-        "三角函数位置编码",
-        "绝对位置编码",
-        "正余弦",
-        "sinusoid",
-    ),
-    used_by=("the original Transformer", "Marian", "Whisper (encoder)", "M2M100"),
-)
+@checked
+def sinusoidal_2d(d_model: int, *, base: float = 10000.0) -> Sinusoidal:
+    """`Sinusoidal` of two axes, column before row; positions are (y, x), as Positions.grid gives them.
+
+    d_model  channels, a multiple of 4
+    base     the slowest pair turns once in about 2π·base patches
+
+    A token with a negative coordinate gets nothing: the class token, which Positions.grid(height, width, prefix=1) puts at
+    (-1, 0). Raises ValueError for a width that cannot be shared.
+    """
+    checks.multiple(4, d_model=d_model)
+    return Sinusoidal(d_model, base=base, axes=2, reads=(1, 0), layout="sin_cos", silent="outside")
+
+
+@checked
+def detr(d_model: int, *, base: float = 10000.0) -> Sinusoidal:
+    """`Sinusoidal` of two axes, row before column; positions are those of posenc.positions_by("pixels", …).
+
+    d_model  channels, a multiple of 4
+    base     temperature in DETR's code; 20 in some of its followers
+
+    Raises ValueError for a width that cannot be shared.
+    """
+    checks.multiple(4, d_model=d_model)
+    return Sinusoidal(d_model, base=base, axes=2)
+
+
+@checked
+def scaled_sinusoidal(d_model: int, *, base: float = 10000.0) -> ScaledSinusoidal:
+    """`ScaledSinusoidal`.
+
+    d_model  channels
+    base     the slowest pair turns once in about 2π·base positions
+    """
+    return ScaledSinusoidal(d_model, base=base)

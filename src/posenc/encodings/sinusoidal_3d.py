@@ -15,7 +15,6 @@ import torch
 from torch import Tensor
 
 from posenc import frequencies
-from posenc.catalogue.entry import Entry
 from posenc.encoding import AbsoluteEncoding
 from posenc.encodings.bases.coordinates import select, silent_tokens
 from posenc.encodings.sinusoidal import arrange
@@ -23,7 +22,7 @@ from posenc.kernels.sin_cos import sin_cos_table
 from posenc.positions import Positions
 from posenc.support import checks
 from posenc.support.checked import checked
-from posenc.support.seams import check_coords
+from posenc.support.tensors import check_coords
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Float
@@ -64,18 +63,3 @@ class Sinusoidal3D(AbsoluteEncoding):
             for axis, width, values in self.blocks
         ]
         return (torch.cat(parts, dim=-1).masked_fill(silent_tokens(at, "outside")[..., None], 0),)
-
-
-ENTRY = Entry(
-    name="sinusoidal_3d",
-    class_name="Sinusoidal3D",
-    title="3-D sinusoidal",
-    kind="added",
-    published="2024-08",
-    axes=3,
-    positions="posenc.Positions.grid(length // 8, 2, 4)",
-    both_ways=True,
-    formula="x + [sin, cos of τω | of xω' | of yω']",
-    also_called=("3d_sincos", "sincos_3d", "get_3d_sincos_pos_embed", "video_sincos", "cogvideox_2b"),
-    used_by=("CogVideoX-2B",),
-)

@@ -16,13 +16,12 @@ from typing import TYPE_CHECKING, Literal, get_args
 import torch.nn.functional as F
 from torch import Tensor
 
-from posenc.catalogue.entry import Entry
 from posenc.encoding import PositionalEncoding
 from posenc.encodings.bases.content_dependent import by_document_and_order
 from posenc.structure import Scores
 from posenc.support import checks
 from posenc.support.checked import checked
-from posenc.support.precision import full_precision
+from posenc.support.tensors import full_precision
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Float
@@ -73,16 +72,3 @@ class StickBreaking(PositionalEncoding):
 def _along_keys(x: Tensor, index: Tensor | None) -> Tensor:
     """[b, h, i, j] with the keys of every row in the order of index [b, j]; as they stand without one."""
     return x if index is None else x.gather(-1, index[:, None, None, :].expand(-1, *x.shape[1:]))
-
-
-ENTRY = Entry(
-    name="stick_breaking",
-    class_name="StickBreaking",
-    title="Stick-breaking",
-    kind="contextual",
-    published="2024-10",
-    needs=("causal",),
-    formula="σ(q·k)·Π (1 - σ(q·k')) over the keys between",
-    also_called=("stickbreaking", "stick_breaking_attention", "sb_attn", "StickBreakingAttention", "折棒"),
-    used_by=("research: language models by its authors",),
-)

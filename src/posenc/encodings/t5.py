@@ -17,13 +17,12 @@ from typing import TYPE_CHECKING, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from posenc.catalogue.entry import Entry
+from posenc.encoding import usual_scale
 from posenc.encodings.bases.bias_table import BiasTable
 from posenc.kernels.eager import constant
-from posenc.structure import usual_scale
 from posenc.support import checks
 from posenc.support.checked import checked
-from posenc.support.tensor_checks import INTEGERS
+from posenc.support.tensors import INTEGERS
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Int, Num
@@ -57,6 +56,7 @@ class T5(BiasTable):
         checks.whole(n_buckets=n_buckets, max_distance=max_distance)
         if scale is not None:
             checks.positive(scale=scale)
+            checks.moderate(scale=scale)
         super().__init__(
             n_heads=n_heads, n_buckets=n_buckets, max_distance=max_distance, bidirectional=bidirectional, scale=scale
         )
@@ -118,17 +118,3 @@ def bucket_starts(n_buckets: int, max_distance: int) -> tuple[int, ...]:
         distance += bisect_left(range(distance, max_distance), least, key=lambda n: n**logarithmic)
         starts.append(distance)
     return tuple(starts)
-
-
-ENTRY = Entry(
-    name="t5",
-    class_name="T5",
-    title="T5",
-    kind="biased",
-    published="2019-10",
-    needs=("parameters",),
-    small={"n_buckets": 8, "max_distance": 16},
-    formula="q·k + b[bucket(i-j)]",
-    also_called=("relative_attention_bias", "t5_bias", "bucket", "RelativePositionBias", "relative_bias", "相对位置偏置"),
-    used_by=("T5", "mT5", "UMT5", "LongT5", "Switch", "Flan-T5"),
-)

@@ -15,15 +15,12 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor, nn
 
-from posenc.catalogue.entry import Entry
-from posenc.encoding import BiasFn, PositionalEncoding
+from posenc.encoding import BiasFn, PositionalEncoding, usual_scale
 from posenc.encodings.t5 import Buckets
 from posenc.positions import Positions
-from posenc.structure import usual_scale
 from posenc.support import checks
 from posenc.support.checked import checked
-from posenc.support.seams import check_coords
-from posenc.support.tensor_checks import INTEGERS
+from posenc.support.tensors import INTEGERS, check_coords
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Num
@@ -65,6 +62,7 @@ class T5Axes(PositionalEncoding):
             checks.positive(scaling=factor)
         if scale is not None:
             checks.positive(scale=scale)
+            checks.moderate(scale=scale)
         super().__init__(
             n_heads=n_heads,
             n_buckets=sizes,
@@ -116,19 +114,3 @@ class T5Axes(PositionalEncoding):
         for target, source in zip(part.axis_tables, self.axis_tables, strict=True):
             target.copy_(source[:, start:stop])
         return part
-
-
-ENTRY = Entry(
-    name="t5_axes",
-    class_name="T5Axes",
-    title="T5 along axes",
-    kind="biased",
-    published="2020-12",
-    needs=("parameters",),
-    axes=3,
-    positions="posenc.Positions.mrope(torch.stack([n := torch.arange(length), n % 8 * 120, n // 8 * 20 + 20])[:, None])",
-    both_ways=True,
-    formula="q·k + Σ_a b_a[bucket(Δ_a)]",
-    also_called=("layoutlmv2_bias", "layoutlmv2", "rel_pos_bias", "rel_2d_pos_bias"),
-    used_by=("LayoutLMv2", "LayoutLMv3", "UDOP"),
-)

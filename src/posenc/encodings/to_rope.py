@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Literal, get_args
 import torch
 from torch import Tensor
 
-from posenc.catalogue.entry import Entry
 from posenc.encoding import PositionalEncoding, Side
 from posenc.frequencies import layouts, rotary
 from posenc.frequencies.layouts import Layout, Planes
@@ -24,7 +23,7 @@ from posenc.positions import Positions
 from posenc.structure import Rotation
 from posenc.support import checks
 from posenc.support.checked import checked
-from posenc.support.seams import check_coords, for_heads, into, rotates, tables_at
+from posenc.support.tensors import check_coords, for_heads, into, rotates, tables_at
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Float
@@ -148,19 +147,3 @@ def _last(length: int, share: float) -> tuple[float, ...]:
     """`length` numbers: 1 for the last ones, a share of them, and 0 before."""
     ones = round(length * share)
     return (0.0,) * (length - ones) + (1.0,) * ones
-
-
-ENTRY = Entry(
-    name="to_rope",
-    class_name="TORoPE",
-    builder="to_rope",
-    title="TO-RoPE",
-    kind="rotated",
-    published="2025-10",
-    axes=2,
-    positions="posenc.Positions.at(torch.stack([torch.arange(length), torch.arange(length) ** 2], dim=-1)[None])",
-    domains=("events",),
-    formula="R((1-λ)·i·ω + λ·t·ω')q, i index, t time",
-    also_called=("torope", "time_and_order_rope", "TimeOrderRotaryEmbedding", "rotate_both_ways"),
-    used_by=("research: recommenders by its authors",),
-)

@@ -16,15 +16,13 @@ import torch
 from torch import Tensor, nn
 
 from posenc import frequencies
-from posenc.catalogue.entry import Entry
-from posenc.encoding import BiasFn, PositionalEncoding
+from posenc.encoding import BiasFn, PositionalEncoding, scale_of
 from posenc.kernels.eager import plain_on_cpu, wants_gradient
 from posenc.kernels.sin_cos import sin_cos_of_runs, sin_cos_table
 from posenc.positions import Positions
-from posenc.structure import Relative, Vectors, scale_of
+from posenc.structure import Relative, Vectors
 from posenc.support.checked import checked
-from posenc.support.precision import full_precision
-from posenc.support.seams import check_coords, check_width, tables_at
+from posenc.support.tensors import check_coords, check_width, full_precision, tables_at
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Float
@@ -152,17 +150,3 @@ class TransformerXL(PositionalEncoding):
         for target, source in zip(part.parameters(), self.parameters(), strict=True):
             target.copy_(source[start:stop])
         return part
-
-
-ENTRY = Entry(
-    name="transformer_xl",
-    class_name="TransformerXL",
-    title="Transformer-XL",
-    kind="relative",
-    published="2019-01",
-    needs=("parameters",),
-    per_layer=True,  # W_R has a layer index; u and v come with it, as in XLNet
-    formula="(q+u)·k + (q+v)·W_R R[i-j]",
-    also_called=("xl", "transfo_xl", "txl", "relative_xl", "rel_pos"),
-    used_by=("Transformer-XL", "Conformer"),
-)

@@ -14,14 +14,11 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from posenc.catalogue.entry import Entry
 from posenc.encoding import AbsoluteEncoding
 from posenc.positions import Positions
 from posenc.support import checks
 from posenc.support.checked import checked
-from posenc.support.precision import full_precision
-from posenc.support.seams import check_between, check_coords
-from posenc.support.tensor_checks import floating, on_device_of
+from posenc.support.tensors import check_between, check_coords, floating, full_precision, on_device_of
 
 
 class TreePE(AbsoluteEncoding):
@@ -66,26 +63,3 @@ class TreePE(AbsoluteEncoding):
             taken = path[..., None] == torch.arange(1, self.n_branches + 1, device=path.device)  # [b, t, k, n]
             added = (taken[..., None] * weights[:, None, :]).flatten(2)
             return (F.pad(added, (0, self.d_model - added.shape[-1])).to(dtype),)
-
-
-ENTRY = Entry(
-    name="tree_pe",
-    class_name="TreePE",
-    title="Tree positions of Shiv and Quirk",
-    kind="added",
-    published="2019-12",
-    needs=("parameters",),
-    axes=12,
-    positions=('posenc.positions_by("tree_paths", parents=(torch.arange(length)[None] - 1).div(2, rounding_mode="floor"))'),
-    both_ways=True,
-    formula="x + [p^s·one-hot(branch s steps up)]·√((1-p²)d/2)",
-    also_called=(
-        "tree_positional_encoding",
-        "TreePositionalEncodings",
-        "shiv_quirk",
-        "tree_encoding",
-        "stack_positional_encoding",
-    ),
-    used_by=("Tree Transformers by its authors", "research on source code"),
-    domains=("graph",),
-)

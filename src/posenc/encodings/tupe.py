@@ -17,15 +17,12 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from posenc.catalogue.entry import Entry
-from posenc.encoding import BiasFn, PositionalEncoding
+from posenc.encoding import BiasFn, PositionalEncoding, scale_of, usual_scale
 from posenc.encodings.t5 import T5
 from posenc.positions import Positions
-from posenc.structure import scale_of, usual_scale
 from posenc.support import checks
 from posenc.support.checked import checked
-from posenc.support.precision import full_precision
-from posenc.support.seams import check_coords, check_range, check_width
+from posenc.support.tensors import check_coords, check_range, check_width, full_precision
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Float
@@ -140,17 +137,3 @@ class TUPE(PositionalEncoding):
             else:
                 target.copy_(sources[name][start:stop] if name.startswith(("query", "key")) else sources[name])
         return part
-
-
-ENTRY = Entry(
-    name="tupe",
-    class_name="TUPE",
-    title="TUPE",
-    kind="relative",
-    published="2020-06",
-    needs=("parameters",),
-    small={"max_positions": 64},
-    formula="(q·k + p U_Q · p' U_K)/√(2d) + b",
-    also_called=("untied_positional_encoding", "untied_position", "tupe_a", "tupe_r", "TUPEEncoder"),
-    used_by=("research: BERT by its authors",),
-)

@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from posenc import frequencies
-from posenc.catalogue.entry import Entry
 from posenc.encodings.rope import RoPE
 from posenc.frequencies.layouts import Layout
 from posenc.support import checks
@@ -43,20 +42,3 @@ def videorope(
         raise ValueError(f"order: expected (2, 1) or (1, 2), got {tuple(order)}")
     dealt = frequencies.cycling(frequencies.rotary(d_head, base), order, n=pairs - time, rest=0)
     return RoPE(d_head, frequencies=dealt, layout=layout)
-
-
-ENTRY = Entry(
-    name="videorope",
-    class_name="RoPE",
-    builder="videorope",
-    title="VideoRoPE",
-    kind="rotated",
-    published="2025-02",
-    axes=3,
-    positions=(
-        'posenc.positions_by("videorope_ids", text=length // 4, height=2, width=2, frames=length // 8, after=length // 4)'
-    ),
-    formula="R(x)q, R(y)q in turn on fast pairs, R(t)q on slow ones",
-    also_called=("video_rope", "low_frequency_temporal_allocation"),
-    used_by=("research: Qwen2-VL by its authors", "Ming-Omni"),
-)

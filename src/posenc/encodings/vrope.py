@@ -10,7 +10,6 @@ order of the corners this is. Positions: posenc.positions_by("vrope_ids", …).
 from __future__ import annotations
 
 from posenc import frequencies
-from posenc.catalogue.entry import Entry
 from posenc.encodings.rope import RoPE
 from posenc.frequencies.layouts import Layout
 from posenc.support import checks
@@ -32,20 +31,3 @@ def vrope(d_head: int, *, base: float = 10000.0, layout: Layout = "half") -> RoP
         raise ValueError(f"d_head: expected an even number from 8, a pair for each of four coordinates, got {d_head}")
     dealt = frequencies.cycling(frequencies.rotary(d_head, base), (0, 1, 2, 3))
     return RoPE(d_head, frequencies=dealt, layout=layout)
-
-
-ENTRY = Entry(
-    name="vrope",
-    class_name="RoPE",
-    builder="vrope",
-    title="VRoPE",
-    kind="rotated",
-    published="2025-02",
-    axes=4,
-    positions=(
-        'posenc.positions_by("vrope_ids", text=length // 4, height=2, width=2, frames=length // 8, after=length // 4)'
-    ),
-    formula="R(y+x)q, R(y+x')q, R(y'+x)q, R(y'+x')q on pairs in turn",
-    also_called=("video_rotary_position_embedding", "symmetric_bias_mitigation"),
-    used_by=("research: video language models by its authors",),
-)

@@ -20,14 +20,12 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from posenc.catalogue.entry import Entry
-from posenc.encoding import BiasFn
+from posenc.encoding import BiasFn, scale_of
 from posenc.encodings.bases.content_dependent import ForgetGates, by_document_and_order, carried, cut, entries, filled_up
 from posenc.positions import Positions
-from posenc.structure import Blocks, scale_of
+from posenc.structure import Blocks
 from posenc.support.checked import checked
-from posenc.support.precision import exact_dtype, full_precision
-from posenc.support.seams import check_width
+from posenc.support.tensors import check_width, exact_dtype, full_precision
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Float
@@ -140,17 +138,3 @@ def _within(
     across = after @ (k[..., 0, :, :] * factor(between - sums[..., 0, :, :], k.dtype)).transpose(-1, -2)
     first = torch.cat([halves[..., 0, :, :], torch.full_like(across, -torch.inf)], dim=-1)
     return torch.cat([first, torch.cat([across, halves[..., 1, :, :]], dim=-1)], dim=-2)
-
-
-ENTRY = Entry(
-    name="wall",
-    class_name="Wall",
-    title="Wall",
-    kind="contextual",
-    published="2026-06",
-    needs=("parameters", "hidden_states", "causal"),
-    per_layer=True,
-    formula="Σ q·k·exp(Σ ln σ(w·xₜ + b)) by channel",
-    also_called=("wall_attention", "WallAttention", "channel_wise_forgetting", "per_channel_decay"),
-    used_by=("flash-linear-attention",),
-)

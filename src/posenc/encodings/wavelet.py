@@ -16,14 +16,13 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from posenc.catalogue.entry import Entry
-from posenc.encoding import BiasFn, PositionalEncoding
+from posenc.encoding import BiasFn, PositionalEncoding, scale_of
 from posenc.kernels.eager import constant
 from posenc.positions import Positions
-from posenc.structure import Relative, Vectors, scale_of
+from posenc.structure import Relative, Vectors
 from posenc.support import checks
 from posenc.support.checked import checked
-from posenc.support.seams import check_coords, check_width
+from posenc.support.tensors import check_coords, check_width
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Float, Num
@@ -91,15 +90,3 @@ class Wavelet(PositionalEncoding):
         )
         assert isinstance(added, Tensor)
         return lambda b, h, i, j: added[b, h, i, j]
-
-
-ENTRY = Entry(
-    name="wavelet",
-    class_name="Wavelet",
-    title="Wavelet",
-    kind="relative",
-    published="2025-02",
-    formula="q·(k + p[i-j]), p Ricker wavelets",
-    also_called=("wavelets", "ricker", "ricker_wavelet", "wavelet_based_positional_representation", "小波"),
-    used_by=("research: language models by its authors",),
-)

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import torch
 
-from posenc.catalogue.entry import Entry
 from posenc.encodings.bases.learned_rope import MixedRoPE
 from posenc.frequencies.layouts import Layout
 from posenc.support import checks
@@ -37,6 +36,7 @@ class WIRE(MixedRoPE):
         self, d_head: int, n_heads: int, *, axes: int = 8, scale: float = 1.0, layout: Layout = "interleaved"
     ) -> None:
         checks.positive(scale=scale)
+        checks.moderate(scale=scale)
         super().__init__(d_head, n_heads, axes=axes, layout=layout)
         self._configure(d_head=d_head, n_heads=n_heads, axes=axes, scale=scale, layout=layout)
         torch.nn.init.normal_(self.frequencies, std=scale)
@@ -46,23 +46,3 @@ class WIRE(MixedRoPE):
         part = WIRE(**{**self.configuration, "n_heads": stop - start}).to(self.frequencies)
         part.frequencies.copy_(self.frequencies[:, start:stop])
         return part
-
-
-ENTRY = Entry(
-    name="wire",
-    class_name="WIRE",
-    title="WIRE",
-    kind="rotated",
-    published="2025-09",
-    needs=("parameters",),
-    axes=8,
-    positions=(
-        'posenc.positions_by("lappe", adjacency=torch.ones(1, length, length).tril(1).triu(-1) - torch.eye(length))'
-    ),
-    both_ways=True,
-    per_layer=True,
-    formula="R(Σ ω u)q · R(Σ ω u')k, u of the Laplacian",
-    also_called=("wavelet_induced_rotary_encodings", "wave_induced_rotary_encodings", "graph_rope"),
-    used_by=("research: graphs and point clouds by its authors", "XLRON"),
-    domains=("graph",),
-)

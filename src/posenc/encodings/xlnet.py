@@ -13,14 +13,12 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor, nn
 
-from posenc.catalogue.entry import Entry
-from posenc.encoding import BiasFn
+from posenc.encoding import BiasFn, scale_of
 from posenc.encodings.transformer_xl import TransformerXL
 from posenc.kernels.sin_cos import sin_cos_table
 from posenc.positions import Positions
-from posenc.structure import scale_of
 from posenc.support.checked import checked
-from posenc.support.seams import check_coords
+from posenc.support.tensors import check_coords
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Float
@@ -84,18 +82,3 @@ def xlnet(d_model: int, n_heads: int, *, d_head: int | None = None, base: float 
     Raises ValueError for sizes that do not fit.
     """
     return XLNet(d_model, n_heads, d_head=d_head, base=base, segments=segments)
-
-
-ENTRY = Entry(
-    name="xlnet",
-    class_name="XLNet",
-    builder="xlnet",
-    title="XLNet",
-    kind="relative",
-    published="2019-06",
-    needs=("parameters",),
-    per_layer=True,
-    formula="(q+u)·k + (q+v)·W_R R[i-j] + (q+s)·e",
-    also_called=("relative_segment_encoding", "xl_net"),
-    used_by=("XLNet",),
-)

@@ -18,7 +18,6 @@ import torch
 from torch import Tensor
 
 from posenc import frequencies
-from posenc.catalogue.entry import Entry
 from posenc.encoding import PositionalEncoding, Side
 from posenc.frequencies import layouts
 from posenc.frequencies.layouts import Layout, Planes
@@ -28,8 +27,8 @@ from posenc.kernels.sin_cos import sin_cos
 from posenc.positions import Positions
 from posenc.structure import Rotation
 from posenc.support import checks
-from posenc.support.checked import check_arguments, checked, checked_on_failure
-from posenc.support.seams import check_coords, check_range, into, rotates, tables_at
+from posenc.support.checked import checked, checked_on_failure
+from posenc.support.tensors import check_coords, check_range, floating, into, rotates, tables_at
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Float
@@ -82,8 +81,6 @@ class XPos(PositionalEncoding):
 
     def tables(self, at: Positions, dtype: torch.dtype) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         """cos and sin of the angle of every pair, times the decay, for queries and then for keys: [b, t, n] each."""
-        if type(dtype) is not torch.dtype:
-            check_arguments(XPos.tables, self, at, dtype)
         cos, sin, log_decay = self.cos_sin_log_decay(at, dtype)
         query, key = log_decay.exp(), (-log_decay).exp()
         return cos * query, sin * query, cos * key, sin * key
@@ -91,8 +88,7 @@ class XPos(PositionalEncoding):
     @checked_on_failure
     def cos_sin_log_decay(self, at: Positions, dtype: torch.dtype) -> tuple[Tensor, Tensor, Tensor]:
         """What the tables are made of, [b, t, n] each; queries have the decay and keys its inverse."""
-        if type(at) is not Positions or type(dtype) is not torch.dtype:
-            check_arguments(XPos.cos_sin_log_decay, self, at, dtype)
+        floating(dtype)
         check_coords(self, at)
         self._check_limit(at, dtype)
         sin, cos = sin_cos(at, self.frequencies, dtype)
@@ -122,16 +118,3 @@ class XPos(PositionalEncoding):
         if q.dtype != cos.dtype:
             self._check_limit(at_q, q.dtype)
         return rotate_both(q, k, cos, sin, self.layout, of_keys=(cos_k, sin_k))
-
-
-ENTRY = Entry(
-    name="xpos",
-    class_name="XPos",
-    title="XPos",
-    kind="rotated",
-    published="2022-12",
-    needs=("causal",),
-    formula="R(p)q ζ^(p/s) · R(p')k ζ^(-p'/s)",
-    also_called=("x_pos", "XPOS", "extrapolatable", "lex", "length_extrapolatable"),
-    used_by=("LeX Transformer", "RetNet"),
-)

@@ -12,8 +12,10 @@ from urllib.parse import parse_qsl
 
 from posenc.catalogue import lookup
 from posenc.explorer import views
-from posenc.explorer.parameters import Refused
+from posenc.explorer.parameters import Refused, one_of
 from posenc.explorer.rows import ROWS
+from posenc.explorer.say import say
+from posenc.learn.claims import LEDGER
 
 YES = {"true": True, "false": False}  # as addresses write them
 
@@ -67,12 +69,16 @@ def _view(name: str) -> str:
     view = name.split("?")[0]
     if not view or view in views.PAGES or view == "encoding" or name in ROWS:
         return name
+    if view == "audit":  # it was a view
+        raise Refused(say("view: audit is a command now: posenc check TABLE"))
+    if view == "true_or_false":  # it was one, too: its statements stand beside the rows
+        return next((claim.row for claim in LEDGER.values() if f"claim={claim.id}" in name), "S1")
     if view in SHOWN_BY:
         return SHOWN_BY[view]
     entry = lookup.BY_NAME.get(view)
     if entry is None:
         raise Refused(
-            f"{view!r} is no view, encoding or row of the notes; views are {', '.join(views.PAGES)}; posenc list --all has "
-            f"the encodings, posenc walk the rows"
+            f"{view!r} is no view, encoding or row of the notes; a view is {one_of(views.PAGES, view)}, "
+            f"posenc list --all has the encodings, posenc walk the rows"
         )
     return f"compare?first=nope&second={view}" if entry.in_a_row else f"encoding?name={view}"

@@ -5,9 +5,10 @@ The page makes its controls from the same bounds, which `schema` returns.
 
 from __future__ import annotations
 
+import difflib
 import reprlib
-from collections.abc import Callable
-from typing import Annotated, Any, Literal
+from collections.abc import Callable, Sequence
+from typing import Annotated, Any, Literal, get_args
 
 from posenc.support.extras import missing
 
@@ -63,7 +64,18 @@ def _said(kind: type[Parameters], error: Any) -> str:
     if error["type"] == "literal_error" and entry is not None:
         why = entry.not_in_a_row or say("this view shows another kind of encoding")
         return f"{name}: {entry.name} cannot be shown here: {bilingual(why)}"
+    if error["type"] == "literal_error":
+        choices = get_args(kind.model_fields[error["loc"][0]].annotation)
+        return f"{name}: expected {one_of(choices, error['input'])}, got {_short(error['input'])}"
     return f"{name}: {error['msg'].removeprefix('Value error, ')}, got {_short(error['input'])}"
+
+
+def one_of(choices: Sequence[str], value: Any) -> str:
+    """The choices, where they are few; of many, how many there are and the one that is nearest to the value."""
+    if len(choices) < 9:
+        return f"one of {', '.join(choices)}"
+    near = difflib.get_close_matches(value, choices, 1) if isinstance(value, str) else []
+    return f"one of {len(choices)} names such as {(near or choices)[0]}"
 
 
 def _short(value: Any) -> str:

@@ -9,6 +9,7 @@ I ❤️ 🐱s             an emoji is a word                              I | �
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import Any
 
 from pydantic import Field
@@ -44,9 +45,15 @@ def words_of(sentence: str, most: int = MOST_WORDS) -> tuple[str, ...]:
             count=len(words),
         )
         raise Refused(message)
+    return short(words)
+
+
+def short(words: Iterable[str]) -> tuple[str, ...]:
+    """The words. Raises Refused for one that is too long to be drawn."""
+    words = tuple(words)
     if long := [word for word in words if len(word) > LONGEST_WORD]:
         message = say(
             "sentence: expected words of at most {most} characters, got {word!r}", most=LONGEST_WORD, word=long[0][:20]
         )
         raise Refused(message)
-    return tuple(words)
+    return words

@@ -3,7 +3,6 @@
     GET  /              the page
     GET  /page.js       its script
     POST /data/NAME     JSON parameters -> a view's arrays (data.py)
-    POST /upload/NAME   a file's bytes -> the same, for views that read one
 
 Requests name views, never files. Every response other than 200 is {"error": …} with a readable message.
 """
@@ -35,9 +34,8 @@ from posenc.explorer.parameters import Refused
 from posenc.support import strict_json
 
 MOST_JSON = 2**16
-MOST_UPLOADED = 2**24
 AT_ONCE = 2  # computed at the same time; others wait their turn
-PATHS = "/, /page.js, /data/NAME and /upload/NAME"
+PATHS = "/, /page.js and /data/NAME"
 HEADERS = [
     (name.encode(), value.encode())
     for name, value in {
@@ -89,20 +87,8 @@ def application(port: int) -> ASGIApp:
         async with turn:
             return _packed(await run_in_threadpool(lambda: pack(views.data(name, parameters))))
 
-    async def upload(request: Request) -> Response:
-        name = request.path_params["name"]
-        _expect(request, "application/octet-stream")
-        contents = await _body(request, MOST_UPLOADED)
-        async with turn:
-            return _packed(await run_in_threadpool(lambda: pack(views.uploaded(name, contents))))
-
     inner = Starlette(
-        routes=[
-            Route("/", index),
-            Route("/page.js", running),
-            Route("/data/{name}", numbers, methods=["POST"]),
-            Route("/upload/{name}", upload, methods=["POST"]),
-        ],
+        routes=[Route("/", index), Route("/page.js", running), Route("/data/{name}", numbers, methods=["POST"])],
         exception_handlers={
             Refused: _refused,
             ValueError: _refused,

@@ -121,8 +121,12 @@ class Model(nn.Module):
         tokens = torch.tensor([list(text + guess)])
         logits, _ = self(tokens, Positions.arange(1, tokens.shape[1]))
         best = bytes(logits[0, len(text) - 1 : -1].argmax(-1).tolist())
-        bits = F.cross_entropy(logits[0, : len(text) - 1], tokens[0, 1 : len(text)], reduction="none") / math.log(2)
-        return Read(bits.round(decimals=4), guess if guess and best == guess else self._write(text))
+        return Read(_bits(logits, text), guess if guess and best == guess else self._write(text))
+
+    @torch.no_grad()
+    def bits(self, text: bytes) -> Float[Tensor, "t-1"]:
+        """The bits of `read`, without writing."""
+        return _bits(self(torch.tensor([list(text)]), Positions.arange(1, len(text)))[0], text)
 
     def _write(self, text: bytes) -> bytes:
         logits, caches = self(torch.tensor([list(text)]), Positions.arange(1, len(text)))
@@ -132,6 +136,11 @@ class Model(nn.Module):
             logits, caches = self(torch.tensor([written[-1:]]), at, caches)
             written.append(int(logits[0, -1].argmax()))
         return bytes(written)
+
+
+def _bits(logits: Tensor, text: bytes) -> Float[Tensor, "t-1"]:
+    bits = F.cross_entropy(logits[0, : len(text) - 1], torch.tensor(list(text[1:])), reduction="none") / math.log(2)
+    return bits.round(decimals=4)
 
 
 def key(model: Model, text: bytes) -> str:
@@ -161,6 +170,6 @@ def _weights(encoding: str) -> dict[str, Tensor]:
         if "qkv" not in name:
             weights[name] = values
             continue
-        for part, projection in zip(("query", "key", "val"), values.chunk(3), strict=True):
+        for part, projection in zip(("query", "key", "value"), values.chunk(3), strict=True):
             weights[name.replace("qkv", f"attention.{part}")] = projection
     return weights

@@ -36,6 +36,7 @@ from posenc.encoding import PositionalEncoding
 from posenc.explorer import recorded
 from posenc.explorer.parameters import Refused
 from posenc.explorer.say import say
+from posenc.explorer.sentences import short
 from posenc.positions import Positions
 from posenc.structure import rotated
 
@@ -77,11 +78,12 @@ class Sentence(NamedTuple):
 
 
 def split(text: str) -> Sentence:
-    """The words of a sentence, and the task of the models that know them.
+    """The words of a sentence, and the task of the models that know most of them.
 
-    A sentence with Chinese characters is cut from the left into the longest words of the vocabulary; an English one at
-    spaces and punctuation. English goes to the models that know most of its words, to `reviews` where both know as many. A
-    missing stop at the end is added. Raises Refused for words that these models do not know, and for too many words.
+    A sentence with Chinese characters is cut from the left into the longest words of the vocabulary, with the characters
+    between them as words that the models do not know; an English one at spaces and punctuation. English goes to the
+    models that know most of its words, to `reviews` where both know as many. A missing stop at the end is added. Raises
+    Refused where the models know no word, and for too many or too long words.
     """
     task, words = _chinese(text) if re.search("[\u3000-\u9fff]", text) else _english(text)
     stop = FULL_STOPS[task]
@@ -89,38 +91,29 @@ def split(text: str) -> Sentence:
     if len(words) > MOST_WORDS:
         message = say("sentence: expected at most {most} words, got {count}", most=MOST_WORDS, count=len(words))
         raise Refused(message)
+    if not any(word[0].isalpha() and word in _known(task) for word in words):
+        raise Refused(say("sentence: the models know none of these words; choose an example"))
     if len(words) < 3:
         message = say("sentence: expected at least two words and a stop, got {words!r}", words=" ".join(words))
         raise Refused(message)
-    return Sentence(task, words)
+    return Sentence(task, short(words))
+
+
+def _known(task: TaskName) -> list[str]:
+    known: list[str] = about()["tasks"][task]["vocabulary"]
+    return [word for word in known if task != "translation" or word.isascii()]
 
 
 def _chinese(text: str) -> tuple[TaskName, tuple[str, ...]]:
-    known, words = about()["tasks"]["descriptions"]["vocabulary"], list[str]()
-    text, longest = "".join(text.translate(SAME).replace(".", "。").split()), max(map(len, known))
-    while text:
-        word = next((text[:n] for n in range(longest, 0, -1) if text[:n] in known), None)
-        if word is None:
-            raise _unknown(text[0], known)
-        words.append(word)
-        text = text[len(word) :]
-    return "descriptions", tuple(words)
+    known = sorted(_known("descriptions"), key=len, reverse=True)
+    cut = re.split(f"({'|'.join(map(re.escape, known))})", "".join(text.translate(SAME).replace(".", "。").split()))
+    return "descriptions", tuple(filter(None, cut))
 
 
 def _english(text: str) -> tuple[TaskName, tuple[str, ...]]:
     words = re.findall(r"[\w'-]+|[^\w\s]", text.lower().replace("’", "'").replace("!", "."))
     tasks: tuple[TaskName, ...] = ("reviews", "translation")
-    known = {task: [word for word in about()["tasks"][task]["vocabulary"] if word.isascii()] for task in tasks}
-    unknown = {task: [word for word in words if word not in known[task]] for task in tasks}
-    nearest = min(tasks, key=lambda task: len(unknown[task]))
-    if unknown[nearest]:
-        raise _unknown(unknown[nearest][0][:20], known[nearest])
-    return nearest, tuple(words)
-
-
-def _unknown(word: str, known: list[str]) -> Refused:
-    words = " ".join(word for word in known if word[0].isalpha())
-    return Refused(say("sentence: the models do not know {word!r}; they know {known}", word=word, known=words))
+    return max(tasks, key=lambda task: sum(word in _known(task) for word in words)), tuple(words)
 
 
 # Models ---------------------------------------------------------------------------------------------------------------
@@ -142,7 +135,7 @@ class Read(NamedTuple):
 
 @dataclass(frozen=True)
 class Model:
-    """A trained model: the lab's Transformer (posenc.lab.trial.model), in fp64."""
+    """A trained model: the lab's Transformer (posenc.lab.trial.model), in fp64. An unknown word is a vector of zeros."""
 
     task: TaskName
     encoding: PositionalEncoding
@@ -161,8 +154,10 @@ class Model:
 
     @torch.no_grad()
     def _look(self, words: tuple[str, ...]) -> Read:
-        tokens = torch.tensor([[self.vocabulary.index(word) for word in words]])
-        x, at, seen = self.weights["embedding.weight"][tokens], Positions.arange(1, len(words)), list[Tensor]()
+        table, at, seen = self.weights["embedding.weight"], Positions.arange(1, len(words)), list[Tensor]()
+        blank = torch.zeros_like(table[0])
+        known = dict(zip(self.vocabulary, table, strict=True))
+        x = torch.stack([known.get(word, blank) for word in words])[None]
         for n in range(self.n_layers):
             here = self.encoding.at_layer(n)
             layer = {name.split(".", 2)[2]: w for name, w in self.weights.items() if name.startswith(f"layers.{n}.")}

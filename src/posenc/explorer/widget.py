@@ -41,14 +41,9 @@ class Explorer(anywidget.AnyWidget):
         return address
 
     def _answer(self, _: Any, request: dict[str, Any], files: list[Any]) -> None:
-        """{"id", "view", "parameters"} or {"id", "upload"} and a file -> {"id"} and packed arrays, or {"id", "error"}."""
+        """{"id", "view", "parameters"} -> {"id"} and packed arrays, or {"id", "error"}."""
         try:
-            answer = (
-                views.uploaded(request["upload"], bytes(files[0]))
-                if "upload" in request
-                else views.data(request["view"], request["parameters"])
-            )
-            self.send({"id": request["id"]}, [pack(answer)])
+            self.send({"id": request["id"]}, [pack(views.data(request["view"], request["parameters"]))])
         except Exception as error:  # shown in the page, because a cell shows no error of a callback
             more = {"words": error.words.as_dict()} if isinstance(error, Refused) else {}
             self.send({"id": request["id"], "error": str(error) or type(error).__name__, **more})

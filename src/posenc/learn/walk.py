@@ -20,14 +20,13 @@ from torch import Tensor
 
 from posenc import frequencies
 from posenc.attention import attend
-from posenc.encoding import PositionalEncoding
+from posenc.encoding import PositionalEncoding, scale_of
 from posenc.encodings.nope import NoPE
 from posenc.encodings.rope import RoPE, rotation_matrix
 from posenc.encodings.sinusoidal import Sinusoidal, sinusoidal_table
 from posenc.learn.notes import compare
 from posenc.learn.say import say
 from posenc.positions import Positions
-from posenc.structure import scale_of
 from posenc.support.checked import checked
 from posenc.support.languages import Words
 

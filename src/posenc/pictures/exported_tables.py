@@ -23,11 +23,11 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from posenc.encoding import SEAMS, PositionalEncoding, Seam
+from posenc.encoding import SEAMS, PositionalEncoding, Seam, scale_of
 from posenc.encodings.rope import RoPE
 from posenc.encodings.xpos import XPos
 from posenc.positions import Positions
-from posenc.structure import distance_terms, scale_of
+from posenc.structure import distance_terms
 from posenc.support import checks
 from posenc.support.checked import checked
 
@@ -174,7 +174,7 @@ def _of_rotation(encoding: PositionalEncoding, length: int) -> ExportedTables:
 
 
 def _of_bias(encoding: PositionalEncoding, length: int) -> ExportedTables:
-    terms = distance_terms(encoding)
+    terms = distance_terms(encoding, encoding.structure())
     if not terms:
         raise ValueError(
             f"{type(encoding).__name__}: its bias is not one of the distance alone; there is no table of distances"

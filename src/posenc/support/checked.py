@@ -40,7 +40,7 @@ from posenc.support.checks import is_finite, is_whole, shown
 P = ParamSpec("P")
 R = TypeVar("R")
 
-LARGEST = 2**63 - 1
+INT64 = 2**63 - 1  # the largest whole number that torch computes with
 LEAST = {
     **dict.fromkeys(("n", "d", "d_model", "d_head", "n_heads", "n_kv_heads", "n_layers", "layers", "rotary_dim"), 1),
     **dict.fromkeys(("axes", "batch", "length", "trained_length", "max_positions"), 1),
@@ -134,6 +134,41 @@ def _check_missing(function: Callable[..., Any], args: tuple[Any, ...], kwargs: 
             raise TypeError(rules[name].message(name, "nothing"))
 
 
+def checked_heads(heads: Callable[..., R], contract: Callable[..., Any] | None = None) -> Callable[..., R]:
+    """A `heads` method that is called with whole numbers 0 <= start < stop, up to the configuration's n_heads."""
+
+    @functools.wraps(heads)
+    def checked_heads(self: Any, start: int, stop: int) -> R:
+        n_heads = self.configuration.get("n_heads")
+        whole = all(is_whole(bound) for bound in (start, stop))
+        if not whole or not 0 <= start < stop or (is_whole(n_heads) and stop > n_heads):
+            upper = f" <= n_heads={n_heads}" if is_whole(n_heads) else ""
+            raise ValueError(
+                f"{type(self).__name__}: heads: expected whole numbers 0 <= start < stop{upper}, "
+                f"got start={start!r}, stop={stop!r}"
+            )
+        return heads(self, start, stop)
+
+    return checked_heads
+
+
+# How the arguments of a method that an encoding overrides are checked.
+GUARDS: dict[str, Callable[..., Any]] = {
+    **dict.fromkeys(("bias", "at_length"), checked),
+    **dict.fromkeys(("prepare", "tables", "read_hidden", "embed", "rotate", "finish", "softmax_scale"), checked_on_failure),
+    **dict.fromkeys(("at_layer", "at_distance", "largest_position"), checked_on_failure),
+    "heads": checked_heads,
+}
+
+
+def guard(cls: type, base: type) -> None:
+    """Puts the check of GUARDS before the methods of an encoding's class that are not those of the base."""
+    for name in GUARDS.keys() & vars(cls).keys():
+        method, inherited = vars(cls)[name], getattr(super(cls, cls), name, None)
+        if method is not getattr(base, name, None) and not isinstance(method, property):
+            setattr(cls, name, GUARDS[name](method, inherited))
+
+
 def check_fields(record: Any) -> None:
     """The same for a dataclass, from its __post_init__."""
     if "torch" in sys.modules and sys.modules["torch"].compiler.is_compiling():
@@ -141,11 +176,6 @@ def check_fields(record: Any) -> None:
     kind: Callable[..., Any] = type(record)
     rules = _rules_of_fields(kind)
     _check_given({name: getattr(record, name) for name in rules}, rules)
-
-
-def check_arguments(function: Callable[..., Any], *args: Any) -> None:
-    """What `checked` does before a call, for functions that look for the common case themselves."""
-    _check(inspect.unwrap(function), args, {})
 
 
 def _check(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
@@ -287,9 +317,9 @@ def _rule(hint: Any, name: str) -> Rule | None:
     if hint is None or hint is type(None):
         return Rule(lambda value: value is None, "None")
     if hint is int:
-        least = LEAST.get(name, -LARGEST)
+        least = LEAST.get(name, -INT64)
         words = f"a whole number from {least}" if name in LEAST else "a whole number of up to 64 bits"
-        return Rule(lambda value: is_whole(value) and least <= value <= LARGEST, words, ValueError)
+        return Rule(lambda value: is_whole(value) and least <= value <= INT64, words, ValueError)
     if hint is float and name in POSITIVE:
         return Rule(lambda value: is_finite(value) and value > 0, "a positive number", ValueError)
     if hint is float:

@@ -43,6 +43,13 @@ def positive(**values: Any) -> None:
             raise ValueError(f"{name}: expected a positive number, got {shown(value)}")
 
 
+def moderate(most: float = 1e15, /, **values: Any) -> None:
+    """Raises ValueError for a finite number of more than `most` in size: products with it overflow in float32."""
+    for name, value in values.items():
+        if abs(value) > most:
+            raise ValueError(f"{name}: expected a number of at most {most:g} in size, got {shown(value)}")
+
+
 def from_one(**values: Any) -> None:
     """Raises ValueError for what is not a finite number of at least 1."""
     for name, value in values.items():

@@ -22,8 +22,7 @@ from torch import Tensor, nn
 from posenc.attention import attend, attend_rotated, rotate
 from posenc.attention.backends.reference import probabilities
 from posenc.attention.options import Options
-from posenc.encoding import PositionalEncoding
-from posenc.structure import scale_of
+from posenc.encoding import PositionalEncoding, scale_of
 from posenc.transformers.bound_forward import ATTACHED, OWNER
 from posenc.transformers.layer import Layer, LayerCall, RotatedKeys
 from posenc.transformers.positions import Call, CrossCall, numbers_of_tokens

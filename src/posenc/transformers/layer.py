@@ -29,7 +29,7 @@ from posenc.encodings.bases.content_dependent import ReadsHidden
 from posenc.encodings.bases.temperature import TemperedBias
 from posenc.positions import Positions
 from posenc.structure import Rotation, rotated
-from posenc.support.precision import full_precision
+from posenc.support.tensors import full_precision
 from posenc.transformers.cached_states import packed, unpacked
 from posenc.transformers.positions import Call
 from posenc.transformers.rotation_forms import Rotate

@@ -13,7 +13,7 @@ from torch import Tensor
 from posenc.positions import Positions
 from posenc.support import checks
 from posenc.support.checked import checked
-from posenc.support.tensor_checks import INTEGERS
+from posenc.support.tensors import INTEGERS
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Bool, Int, Num

@@ -16,8 +16,7 @@ from torch.utils import _pytree
 
 from posenc.encoding import PositionalEncoding
 from posenc.positions import Positions
-from posenc.support.precision import working_dtype
-from posenc.support.tensor_checks import readable
+from posenc.support.tensors import readable, working_dtype
 from posenc.transformers.model_positions import positions_from_transformers
 
 if TYPE_CHECKING:

@@ -3,7 +3,8 @@
     install posenc            in vLLM's environment; its entry point vllm.general_plugins is `register`
     vllm serve FOLDER         "architectures": ["PosencLlamaForCausalLM"] of the folder chooses the class that is made here
 
-The model is vLLM's own: its kernel turns queries and keys by the cos and sin of the encoding, and only these differ.
+The model is vLLM's own: its kernel turns queries and keys by the cos and sin of the encoding, and only these differ. Its
+configuration has the family's model type, which vLLM compares.
 Biases, positions that are read and values that turn have no place in vLLM's attention, and are refused.
 Held against vLLM 0.33.0: its class RotaryEmbedding, the model files of SERVED, and both registries.
 """
@@ -43,20 +44,45 @@ LAYER = re.compile(r"(?:^|\.)layers\.(\d+)\.")  # what a layer holds; one that a
 
 def register() -> None:
     """Tells vLLM the model types and architectures of posenc's folders. vLLM calls it in each of its processes."""
+    from transformers import AutoConfig
     from vllm import ModelRegistry
     from vllm.transformers_utils.config import _CONFIG_REGISTRY
 
     for model_type, (_, name) in SERVED.items():
-        _CONFIG_REGISTRY[PREFIX + model_type] = config_class(model_type)
+        read_by = _of_family(model_type)
+        _CONFIG_REGISTRY[PREFIX + model_type] = read_by
+        AutoConfig.register(PREFIX + model_type, read_by, exist_ok=True)  # AutoTokenizer reads the file in any process
         ModelRegistry.register_model(NAMED + name, f"{__name__}:{NAMED}{name}")
 
 
-def __getattr__(name: str) -> type[nn.Module]:
-    """The classes that `register` names, made when vLLM asks for one: `PosencLlamaForCausalLM`."""
-    for module, model_name in SERVED.values():
+def __getattr__(name: str) -> type:
+    """The classes that `register` names, made when vLLM asks for one: `PosencLlamaForCausalLM`, `PosencLlamaConfig`."""
+    for model_type, (module, model_name) in SERVED.items():
         if name == NAMED + model_name:
             return _with_rotations(module, model_name)
+        if name == _config_name(model_type):
+            return _of_family(model_type)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+@cache
+def _of_family(model_type: str) -> type:
+    """The configuration of a folder. The class has the folder's model type, and its instances have the family's.
+
+    vLLM compares an instance's model type with names of families: it refuses float16 for Gemma 2 and GLM-4.
+    """
+    base: Any = config_class(model_type)
+
+    def __init__(self: Any, **options: Any) -> None:
+        base.__init__(self, **options)
+        self.model_type = model_type
+
+    name = _config_name(model_type)  # pickle finds the class by it, for a process that was spawned
+    return type(name, (base,), {"__init__": __init__, "__module__": __name__, "__qualname__": name})
+
+
+def _config_name(model_type: str) -> str:
+    return NAMED + SERVED[model_type][1].removesuffix("ForCausalLM") + "Config"
 
 
 @cache

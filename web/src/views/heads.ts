@@ -30,6 +30,7 @@ interface Facts {
   task: "descriptions" | "reviews" | "translation";
   reads: { words: string[]; answers: string[] }[];
   asked: string[];
+  unknown: string[];
   vocabulary: string[];
   steps: number[];
   training: { steps: number; rows: number };
@@ -73,8 +74,8 @@ export const view: View = {
   styles,
   controls: [
     { name: "sentence", label: both("your sentence", "你的句子"), as: "sentence", rule: both(
-      "English is cut at spaces and goes to the models that know its words: nouns with adjectives, or a sentence to translate. Chinese is cut from the left into the longest known words. Other words are refused. A missing full stop is added.",
-      "汉语从左往右切成模型认识的最长的词。英语在空格处断开，交给认识这些词的模型：名词带形容词，或一个要翻译的句子。不认识的词会被拒绝。末尾缺少的句号会补上。",
+      "English is cut at spaces and goes to the models that know its words: nouns with adjectives, or a sentence to translate. Chinese is cut from the left into the longest known words. A word that they do not know is read as a blank, a vector of zeros at its position. A missing full stop is added.",
+      "汉语从左往右切成模型认识的最长的词。英语在空格处断开，交给认识这些词的模型：名词带形容词，或一个要翻译的句子。不认识的词读作空白，即该位置上的零向量。末尾缺少的句号会补上。",
     ), examples: EXAMPLES },
     { name: "encoding", label: both("positions", "位置编码") , choices: {
       rope: both("RoPE", "RoPE"), sinusoidal: both("sinusoidal", "正弦"), alibi: both("ALiBi", "ALiBi"),
@@ -90,7 +91,7 @@ export const view: View = {
       return { side, title, said, sentence, maps, element: h("section", { class: "model" }, title, h("div", { class: "scroll" }, sentence.element), maps.element, said) };
     });
     const table = h("div", {});
-    const words = h("p", { class: "vocabulary" });
+    const [unknown, words] = [h("p", { class: "unknown-words" }), h("p", { class: "vocabulary" })];
     const play = player(stage, { name: "snapshot", speed: "speed", parameter: OWN.snapshot, speeds: [1, 2, 5, 10] });
     const when = h("output", { "data-role": "when" });
     const rising = lineChart(stage, { label: both("Held-out sentences while training", "训练中留出句子的情况"), x: both("training step", "训练步"), y: both("share", "比例"), height: 260,
@@ -107,7 +108,7 @@ export const view: View = {
     const from = h("p", { class: "small" });
     const held = stage.source.offered("heads")?.map((one) => one["sentence"]);
     const tries = h("div", { class: "choices tries" }, h("span", {}, t(both("Read", "读"))), ...EXAMPLES.filter((sentence) => !held || held.includes(sentence)).map((sentence) => h("button", { type: "button", click: () => stage.set({ sentence, query: 3 }) }, sentence)));
-    stage.root.append(h("div", { class: "models" }, ...sides.map((one) => one.element)), tries, question, training, folded(t(both("Numbers of the chosen word", "所选的词的数值")), table), folded(t(both("Words that the models know", "模型认识的词")), words), from);
+    stage.root.append(h("div", { class: "models" }, ...sides.map((one) => one.element)), unknown, tries, question, training, folded(t(both("Numbers of the chosen word", "所选的词的数值")), table), folded(t(both("Words that the models know", "模型认识的词")), words), from);
 
     return (data, state) => {
       const facts = data.facts as Facts;
@@ -129,7 +130,7 @@ export const view: View = {
         const weights = head < count ? all.subarray(head * size, (head + 1) * size) : largest(all, size);
         const arrow = words.indexOf("→");
         const asked = words.flatMap((word, i) => (arrow < 0 ? (facts.asked.includes(word) ? [i] : []) : i >= arrow && i < words.length - 1 ? [i] : []));
-        return { words, answers, beside: facts.reads[1 - model]!.answers, head, ofAll: head === count, asked, weights, chances: array(data, model ? "chances_with" : "chances_without").values, ...(arrow < 0 ? {} : { translated: arrow + 1 }) };
+        return { words, answers, beside: facts.reads[1 - model]!.answers, unknown: facts.unknown, head, ofAll: head === count, asked, weights, chances: array(data, model ? "chances_with" : "chances_without").values, ...(arrow < 0 ? {} : { translated: arrow + 1 }) };
       });
       const right = array(data, "right").values;
       const chosenIn = ({ asked }: Reading) => (asked.includes(number(state, "query")) ? number(state, "query") : asked[0] ?? 0);
@@ -143,6 +144,13 @@ export const view: View = {
         maps.draw(array(data, model ? "weights_with" : "weights_without"), reading.head, Array.from({ length: count }, (_, n) => ofHead(model, snapshots - 1, n)));
         refill(said, t(both(`Right: of ${facts.held_out} held-out sentences, with all words. Below each head, its mean attention to the word that the answer is in.`, `答对：${facts.held_out} 个留出的句子中全部答对的比例。每个头下面是它给答案所在的词的平均注意力。`)));
       });
+
+      const [some, none] = [facts.unknown.length > 0, readings[1]!.asked.length === 0];
+      unknown.hidden = !some && !none;
+      say(unknown, [
+        some && both(`Not known to the models: ${facts.unknown.join(", ")}. Such a word is read as a blank, a vector of zeros at its position.`, `模型不认识：${facts.unknown.join("、")}。这样的词读作空白，即该位置上的零向量。`),
+        none && both("The models answer for nouns and adjectives that they know, and find none here.", "模型只为认识的名词和形容词作答，这里没有。"),
+      ].flatMap((one) => (one ? [t(one)] : [])).join(" "));
 
       play.draw(state);
       const at = Math.min(number(state, "snapshot"), snapshots - 1);

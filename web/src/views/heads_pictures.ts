@@ -22,6 +22,8 @@ export interface Reading {
   weights: ArrayLike<number>;
   /** Whether the weights are the largest of all heads. */
   ofAll: boolean;
+  /** Words that the models read as blanks. */
+  unknown: string[];
   /** Queries whose answer is asked for. */
   asked: number[];
   /** The first word of the translation; none in a description. */
@@ -69,7 +71,7 @@ export function sentenceOf(stage: Stage, label: { en: string; zh: string }, pick
   let last: { reading: Reading; chosen: number } | null = null;
   element.addEventListener("keydown", (event) => {
     const by = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
-    if (!by || !last || event.ctrlKey || event.metaKey || event.altKey) return;
+    if (!by || !last?.reading.asked.length || event.ctrlKey || event.metaKey || event.altKey) return;
     event.preventDefault();
     const { asked } = last.reading;
     pick(asked[(asked.indexOf(last.chosen) + by + asked.length) % asked.length]!);
@@ -106,7 +108,7 @@ function scaled(picture: SVGElement, width: number): SVGElement {
   return picture;
 }
 
-function arcs({ words, answers, beside, chances, weights, asked, ofAll }: Reading, chosen: number, pick: (query: number) => void, glossed: boolean, room: number): SVGElement {
+function arcs({ words, answers, beside, unknown, chances, weights, asked, ofAll }: Reading, chosen: number, pick: (query: number) => void, glossed: boolean, room: number): SVGElement {
   const meaning = (word: string) => (glossed && GLOSS[word]) || "";
   const full = (word: string) => `→ ${meaning(word) || word}`;
   const sideBySide = laid(words, (i) => [meaning(words[i]!), ...(asked.includes(i) ? [full(answers[i]!), full(beside[i]!)] : [])]);
@@ -125,7 +127,7 @@ function arcs({ words, answers, beside, chances, weights, asked, ofAll }: Readin
   }));
   const texts = words.map((word, i) => {
     const isAsked = asked.includes(i);
-    return s("g", { class: `word-of${i === chosen ? " chosen" : ""}${isAsked ? " asked" : ""}`, click: isAsked ? () => pick(i) : undefined },
+    return s("g", { class: `word-of${i === chosen ? " chosen" : ""}${isAsked ? " asked" : ""}${unknown.includes(word) ? " unknown" : ""}`, click: isAsked ? () => pick(i) : undefined },
       ...(tall ? [
         s("rect", { x: x[i]! - 12, y: base + 2, width: 24, height: most, rx: 7 }),
         standing("word", word, x[i]!, base + 9), standing("gloss", meaning(word), x[i]!, base + 15 + widthOf(word) * 17)] : [
@@ -146,7 +148,7 @@ function standing(name: string, word: string, x: number, y: number): SVGElement 
     : s("text", { class: name, transform: `translate(${x} ${y}) rotate(90)`, "dominant-baseline": "central" }, word);
 }
 
-function lines({ words, weights, asked, translated, chances, ofAll }: Reading, chosen: number, pick: (query: number) => void): SVGElement {
+function lines({ words, weights, asked, unknown, translated, chances, ofAll }: Reading, chosen: number, pick: (query: number) => void): SVGElement {
   const [english, chinese] = [words.slice(0, translated! - 1), words.slice(translated)];
   const [above, below] = [laid(english), laid(chinese, () => ["100%"])];
   const width = Math.max(above.width, below.width);
@@ -158,7 +160,7 @@ function lines({ words, weights, asked, translated, chances, ofAll }: Reading, c
     if (weight < (ofAll ? FAINTEST_OF_ALL : FAINTEST) || i + 1 >= t) return [];
     return [s("path", { class: i === chosen ? "arc chosen" : "arc", d: `M${at(i + 1)} ${bottom - 20}C${at(i + 1)} ${bottom - 62} ${at(j)} ${top + 56} ${at(j)} ${top + 12}`, "stroke-opacity": weight.toFixed(3), "stroke-width": (1 + 4 * weight).toFixed(1), "data-query": i, "data-key": j, "data-value": weight })];
   }));
-  const word = (text: string, i: number, y: number, query?: number) => s("g", { class: `word-of${query === chosen ? " chosen" : ""}${query === undefined ? "" : " asked"}`, click: query === undefined ? undefined : () => pick(query) },
+  const word = (text: string, i: number, y: number, query?: number) => s("g", { class: `word-of${query === chosen ? " chosen" : ""}${query === undefined ? "" : " asked"}${unknown.includes(text) ? " unknown" : ""}`, click: query === undefined ? undefined : () => pick(query) },
     s("rect", { x: at(i) - Math.max(widthOf(text) * 9 + 6, 16), y: y - 22, width: Math.max(widthOf(text) * 18 + 12, 32), height: 30, rx: 7 }),
     s("text", { class: "word", x: at(i), y, "text-anchor": "middle" }, text),
     s("text", { class: "index", x: at(i), y: query === undefined ? y - 24 : y + 24, "text-anchor": "middle" }, i),

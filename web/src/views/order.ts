@@ -20,7 +20,8 @@ import styles from "./order.css";
 import { chain, distances, envelopes, outputTable, weightTable, type Output } from "./order_pictures";
 import { arrangement } from "./order_words";
 
-const OWN = { order: own.text("2,1,0", 80), word: own.whole(0, 0, 23), head: own.choice("1", "1", "2", "3", "4"), revealed: own.yes(false) };
+/** An empty order is the one that is written; the answer to the question reverses it. */
+const OWN = { order: own.text("", 80), word: own.whole(0, 0, 23), head: own.choice("1", "1", "2", "3", "4"), revealed: own.yes(false) };
 
 export const view: View = {
   name: "order",
@@ -73,27 +74,27 @@ export const view: View = {
       ],
       right: 1,
       because: both("Each word has the same output as before, apart from rounding, at its new position.", "除舍入误差外，每个词的输出不变，只是出现在它的新位置上。"),
-    }, () => stage.set({ revealed: true }));
+    }, () => stage.set({ order: "", revealed: true }));
     const words_ = arrangement(stage);
     const [weights, outputs, gauge, row_, recurrent] = [h("div", { class: "split" }), h("div", {}), h("div", {}), h("div", {}), h("div", {})];
     const apart = h("p", { class: "small" });
     const answer = h("div", { class: "split" }, outputs, gauge);
     const small = (words: Words) => h("p", { class: "small" }, t(words));
     const waiting = h("p", { class: "hint" }, t(both(
-      "Answer the question, or move something, and the outputs appear here.", "先回答上面的问题，或者随便动一动，这里就会出现各词的输出。",
+      "Answer the question or move a word, and the outputs appear here.", "回答上面的问题，或移动一个词，这里就会出现各词的输出。",
     )));
     stage.root.append(words_.element, question, weights, apart, waiting, answer, h("div", { class: "split" }, row_, recurrent));
     let before = "";
 
     return (data, state) => {
       const words = data.facts["words"] as string[];
-      const r = standing(String(state["order"]), words, data);
+      const r = standing(state, words, data);
       const now = Array.from(row(array(data, "orders"), r));
       const after = now.map((i) => words[i]!);
       const word = Math.min(number(state, "word"), words.length - 1);
       const place = now.indexOf(word);
       const distance = array(data, "distance").values[r]!;
-      const open = state["revealed"] === true || touched(state, now);
+      const open = state["revealed"] === true || touched(state);
       words_.draw(words, now, word);
       stage.root.classList.toggle("many", words.length > 8);
 
@@ -148,18 +149,18 @@ export const view: View = {
   },
 };
 
-/** True if the state differs from that of the question. */
-function touched(state: State, now: number[]): boolean {
-  const reversed = now.every((word, place) => word === now.length - 1 - place);
-  return !reversed || state["encoding"] !== "nope" || state["causal"] === true || number(state, "layers") > 1;
+/** True if the reader has moved or pressed something. */
+function touched(state: State): boolean {
+  return state["order"] !== "" || state["encoding"] !== "nope" || state["causal"] === true || number(state, "layers") > 1;
 }
 
-/** The row of `orders` that reads as the asked order does; the reversal where it is no order of these words. */
-function standing(text: string, words: string[], data: Data): number {
-  const asked = text.split(",").map(Number);
-  const fits = asked.length === words.length && words.every((_, i) => asked.includes(i));
+/** The row of `orders` that reads as the asked order does; as written where it is no order of these words. */
+function standing(state: State, words: string[], data: Data): number {
+  const written = words.map((_, i) => i);
+  const asked = state["order"] === "" && state["revealed"] === true ? [...written].reverse() : String(state["order"]).split(",").map(Number);
+  const fits = asked.length === words.length && written.every((i) => asked.includes(i));
   const read = (order: ArrayLike<number>) => Array.from(order, (i) => words[i]).join(" ");
-  const wanted = read(fits ? asked : words.map((_, i) => words.length - 1 - i));
+  const wanted = read(fits ? asked : written);
   const orders = array(data, "orders");
   return Array.from({ length: orders.shape[0]! }, (_, r) => r).find((r) => read(row(orders, r)) === wanted) ?? 0;
 }

@@ -2,7 +2,7 @@
 
 import { encodingColour } from "../colours";
 import { array } from "../data";
-import { fill, h, refill, s } from "../dom";
+import { type Child, fill, h, refill, s } from "../dom";
 import { lineChart } from "../parts/chart";
 import { formula, put, sub } from "../parts/formula";
 import { folded } from "../parts/numbers";
@@ -104,7 +104,7 @@ export const view: View = {
       label: both("Loss by position", "各位置的损失"), x: both("position (bytes)", "位置（字节）"), y: both("bits a byte", "比特／字节"),
       height: window.innerWidth < 760 ? 140 : 180, pick: (index) => stage.set({ at: index }),
     });
-    const prompt = h("p", { class: "prompt" });
+    const [words, prompt] = [h("p", { class: "of-words" }), h("p", { class: "prompt" })];
     const from_ = h("p", { class: "small" });
     const question = predict(stage, {
       question: both("Which of them writes nonsense at 4×?", "到 4 倍时，哪一个写出的是乱码？"),
@@ -114,7 +114,7 @@ export const view: View = {
     }, () => stretchTo(stage, stops, 4 * from));
     stage.root.append(
       h("div", { class: "ruler controls" }, tape, h("label", {}, h("span", { class: "away" }, t(both("length of the text", "文本的长度"))), slider), jumps), said,
-      h("div", { class: "writers" }, ...panels.map(({ element }) => element)), h("div", { class: "lost" }, chart.element), question,
+      h("div", { class: "writers" }, ...panels.map(({ element }) => element)), h("div", { class: "lost" }, chart.element), words, question,
       folded(t(both("The text before", "前面的文本")), prompt), from_);
 
     let drawn = () => {};
@@ -147,6 +147,14 @@ export const view: View = {
         series: NAMES.map((name, model) => ({ name, x, y: Float64Array.from([...loss.values.subarray(model * count, (model + 1) * count), NaN]), colour: COLOURS[model]! })),
         cursor: at, yFrom: 0, yTo: MOST_BITS, marks: [{ x: facts.trained, word: t(both("trained to here", "训练到这里")) }],
       });
+      const ofEach = (name: string, said: (value: number) => string) => NAMES.flatMap((model, m): Child[] => {
+        const value = array(data, name).values[m]!;
+        return [m ? ", " : "", `${model} `, h("b", { "data-role": name, "data-value": value }, said(value))];
+      });
+      refill(words, t(both("The words at the end cost ", "结尾的话：")), ...ofEach("words", (value) => shown(value, 2)), t(both(" bits a byte. Of this the length adds ", " 比特／字节。其中由长度带来的：")), ...ofEach("added", (value) => `${value >= 0.005 ? "+" : ""}${shown(Math.round(100 * value) / 100, 2)}`), t(both(
+        "; the rest says how unusual the words are to models this small, which have read nothing but generated tales: 0.82 for a tale like those, 8 by chance. Compare what the length adds.",
+        "；其余的说明这些话对这么小、只读过生成故事的模型有多陌生：同类故事是 0.82，随便猜是 8。要比较的是长度带来的部分。",
+      )));
       prompt.textContent = facts.prompt;
       refill(stage.formula, formula(
         [t(both("loss", "损失")), sub("n"), ` = −log`, sub("2"), t(both(" p(byte n | bytes before it)", " p(第 n 字节 | 前面的字节)")), t(both(`,  mean of ${facts.near} bytes up to `, `，到 `)), put(x[at]!, "position"),

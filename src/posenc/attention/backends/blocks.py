@@ -12,14 +12,19 @@ from torch import Tensor
 from posenc.attention.call import Call
 from posenc.encoding import PositionalEncoding
 from posenc.kernels.eager import exporting, transformed, wants_gradient
-from posenc.structure import Blocks, why_not_fused
-from posenc.support.precision import working_dtype
+from posenc.structure import Blocks, Structure, why_not_fused
+from posenc.support.tensors import working_dtype
 
 OPTIONS: frozenset[str] = frozenset()
+BY_DOCUMENT = False
 
 
-def refuses(encoding: PositionalEncoding) -> str | None:
-    structure = encoding.structure()
+def suits(call: Call) -> bool:
+    """Calls of more tokens than blocks of logits pay for."""
+    return type(call.structure) is Blocks and call.at_q.length > call.structure.beyond
+
+
+def refuses(encoding: PositionalEncoding, structure: Structure | None) -> str | None:
     if type(structure) is not Blocks or structure.logits is None:
         return "it declares no logits by blocks"
     return why_not_fused(encoding)
@@ -39,10 +44,9 @@ def attend(call: Call) -> Tensor:
     q, k, v, encoding = call[:4]
     dtype = working_dtype(q.dtype)
     wide_k, wide_v = (x.to(dtype).repeat_interleave(call.groups, dim=1) for x in (k, v))
-    structure = encoding.structure()
-    assert isinstance(structure, Blocks)
-    assert structure.logits is not None
-    blocks = structure.logits(q.to(dtype), wide_k, call.at_q)
+    assert isinstance(call.structure, Blocks)
+    assert call.structure.logits is not None
+    blocks = call.structure.logits(q.to(dtype), wide_k, call.at_q)
     outputs = (logits.softmax(dim=-1) @ wide_v[:, :, : logits.shape[3]] for logits in blocks)
     if wants_gradient(q, k, v, *encoding.parameters()) or transformed():
         return torch.cat(list(outputs), dim=2).to(q.dtype)

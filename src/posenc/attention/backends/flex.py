@@ -28,23 +28,29 @@ from posenc.attention.options import Options, capped
 from posenc.encoding import BiasFn, PositionalEncoding
 from posenc.kernels.eager import transformed
 from posenc.positions import Positions
-from posenc.structure import distance_terms, why_not_fused
-from posenc.support.precision import working_dtype
+from posenc.structure import Structure, distance_terms, why_not_fused
+from posenc.support.tensors import working_dtype
 
 if TYPE_CHECKING:
     from torch.nn.attention.flex_attention import BlockMask
 
 OPTIONS = frozenset({"scale", "window", "chunk", "softcap"})
+BY_DOCUMENT = False
 NARROWEST = 16  # channels of a head: Triton multiplies no smaller matrices
 
 
-def refuses(encoding: PositionalEncoding) -> str | None:
+def suits(call: Call) -> bool:
+    """Calls on CUDA with a bias. On the CPU it compiles for seconds at every new shape."""
+    return call.q.device.type == "cuda" and "bias" in call.encoding.seams
+
+
+def refuses(encoding: PositionalEncoding, structure: Structure | None) -> str | None:
     return why_not_fused(encoding)
 
 
 def refuses_call(call: Call) -> str | None:
     """On the CPU also what torch 2.13 lacks there: gradients, float64, and graphs in which sizes are left open."""
-    q, encoding, at_q, at_k = call.q, call.encoding, call.at_q, call.at_k
+    q, encoding, at_k = call.q, call.encoding, call.at_k
     if q.device.type not in ("cpu", "cuda"):
         return f"it runs on the CPU and on CUDA, not on {q.device.type}"
     if transformed():
@@ -57,14 +63,14 @@ def refuses_call(call: Call) -> str | None:
         return f"on CUDA its heads have at least {NARROWEST} channels, got {q.shape[-1]}"
     if q.device.type == "cpu" and (why := _refuses_on_cpu(q, encoding)):
         return why
-    if "bias" in encoding.seams and not _is_elementwise(q, encoding, at_q, at_k):
+    if "bias" in encoding.seams and not _is_elementwise(call):
         return "at these positions its bias is more than arithmetic and look-ups of single pairs, which the kernel needs"
     return None
 
 
 def attend(call: Call) -> Tensor:
     """Raises RuntimeError where the kernel cannot be compiled; the unfused fallback of FlexAttention is never taken."""
-    q, k, v, encoding, at_q, at_k, causal, options = call
+    q, k, v, encoding, at_q, at_k, causal, options = call[:8]
     groups = call.groups
     if q.device.type == "cpu" and _recorded(q, k, v):
         raise ValueError("impl='flex': has no gradient on the CPU, and k or v requires one; use impl='reference' or 'auto'")
@@ -178,14 +184,16 @@ def _recorded(*tensors: Tensor) -> bool:
     return torch.is_grad_enabled() and any(tensor.requires_grad for tensor in tensors)
 
 
-def _is_elementwise(q: Tensor, encoding: PositionalEncoding, at_q: Positions, at_k: Positions) -> bool:
+def _is_elementwise(call: Call) -> bool:
     """Whether the bias of one pair is made of single numbers only: tried with one query and one key.
 
     Inside a graph nothing can be tried; there only a bias that is a vector of distances is known to be such.
     """
-    at_q, at_k = _as_runs(encoding, at_q, at_k)
+    q, encoding = call.q, call.encoding
+    at_q, at_k = _as_runs(encoding, call.at_q, call.at_k)
     if torch.compiler.is_compiling():
-        return distance_terms(encoding) is not None and at_q.consecutive_in == at_k.consecutive_in == "row"
+        known = distance_terms(encoding, call.structure) is not None
+        return known and at_q.consecutive_in == at_k.consecutive_in == "row"
     with torch.no_grad():
         device = at_q.coords.device
         token = torch.zeros(1, q.shape[1], 1, q.shape[3], dtype=working_dtype(q.dtype), device=device)

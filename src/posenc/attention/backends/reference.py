@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
@@ -17,9 +17,9 @@ from posenc.attention.options import PLAIN, Options, allowed, capped
 from posenc.encoding import PositionalEncoding
 from posenc.kernels.eager import exporting, transformed, wants_gradient
 from posenc.positions import Positions
-from posenc.structure import Scores, addend_of, shared
+from posenc.structure import Scores, Structure, addend_of, shared
 from posenc.support.identity import label
-from posenc.support.precision import working_dtype
+from posenc.support.tensors import working_dtype
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Float
@@ -27,13 +27,17 @@ if TYPE_CHECKING:
 ROOM = 2**18  # logits that are computed together: 1 MiB of float32 stays in the cache
 FEWEST = 16  # queries of a block
 WHOLE = 512  # values that every block multiplies, seen or not
-Finish = Literal["context", "weights", "value", "bypass"]
 LANES = 16  # keys of a block come in multiples of what a processor computes at once
 
 OPTIONS = frozenset({"mask", "scale", "window", "chunk", "softcap", "sinks", "dropout", "return_lse"})
+BY_DOCUMENT = False
 
 
-def refuses(encoding: PositionalEncoding) -> str | None:
+def suits(call: Call) -> bool:
+    return True
+
+
+def refuses(encoding: PositionalEncoding, structure: Structure | None) -> str | None:
     return None
 
 
@@ -116,32 +120,9 @@ def probabilities(
     options: Options = PLAIN,
 ) -> Float[Tensor, "b h i j"]:
     """The softmax of rotated q and k, or what the encoding uses instead of it; zeros for a query that sees no key."""
-    scores = scores_of(Call(q, k, k, encoding, at_q, at_k, causal, options))
+    scores = scores_of(Call.of(q, k, k, encoding, at_q, at_k, causal, options))
     _finish(encoding)(scores)
     return scores.kept["weights"]
-
-
-@torch.no_grad()
-def own_finish(encoding: PositionalEncoding, n_heads: int, d_head: int) -> Finish | None:
-    """What an encoding's own finish does, tried on two tokens; None: it has none.
-
-    "context" changes the logits, "weights" takes the place of the softmax, "value" adds to the output by the weights,
-    "bypass" adds to the output without them.
-    """
-    if "finish" not in encoding.seams:
-        return None
-    if addend_of(encoding) is not None:
-        return "bypass"
-    at = Positions.arange(1, 2)
-    if encoding.axes > 1:
-        at = at.replaced(coords=at.coords[..., None].expand(-1, -1, encoding.axes))
-    like = next(encoding.parameters(), torch.zeros(1))
-    x, at = like.new_zeros(1, n_heads, 2, d_head), at.to(like.device)
-    scores = Scores(x @ x.mT, x, x, at, at, torch.ones(1, 1, 2, 2, dtype=torch.bool, device=x.device).tril())
-    encoding.finish(scores)
-    if "logits" not in scores.kept:
-        return "weights"
-    return "value" if scores.kept["logits"] is scores.logits else "context"
 
 
 def scores_of(call: Call) -> Scores:
@@ -149,7 +130,7 @@ def scores_of(call: Call) -> Scores:
 
     So no gradient comes back from there, and a row of nothing else is empty.
     """
-    q, k, v, encoding, at_q, at_k, _, options = call
+    q, k, v, encoding, at_q, at_k, _, options = call[:8]
     dtype = working_dtype(q.dtype)
     wide_q, wide_k = q.to(dtype), k.to(dtype)
     logits = capped(shared(wide_q, wide_k.transpose(-1, -2)) * call.scale, options.softcap)

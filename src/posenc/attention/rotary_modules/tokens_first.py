@@ -10,7 +10,7 @@ from posenc.encodings.rope import RoPE
 from posenc.frequencies.layouts import Layout
 from posenc.kernels.rotation import ARITHMETIC, rotate_both
 from posenc.positions import Positions
-from posenc.support.tensor_checks import INTEGERS, readable
+from posenc.support.tensors import INTEGERS, readable
 
 
 def turned(rope: RoPE, x: Tensor, positions: Tensor | None, name: str) -> Tensor:

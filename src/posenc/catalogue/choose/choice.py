@@ -17,7 +17,7 @@ from posenc.catalogue.built import facts
 from posenc.catalogue.choose import costs
 from posenc.catalogue.choose.reading import METHODS, Reading, reading
 from posenc.catalogue.entry import Entry, Kind
-from posenc.catalogue.index import LAST, Found, fold
+from posenc.catalogue.index import LAST, USERS, Found, fold
 from posenc.catalogue.lookup import BY_NAME, entry_of, find, hint, without_positions
 from posenc.catalogue.say import say
 from posenc.support.checks import shown
@@ -40,7 +40,7 @@ ENCODERS = ("image", "video", "diffusion", "audio", "graph", "points")
 TABLES = ("learned", "vit", "learned_2d")
 OF: dict[Kind, str] = {"none": "none", "added": "added", "relative": "bias", "biased": "bias", "rotated": "rope",
                        "scaled": "rope", "preset": "rope"}  # fmt: skip
-OWN = dict.fromkeys(("convolutional", "conditional", "lepe"), "convolution") | {"irope": "chunks"}
+OWN = dict.fromkeys(("convolutional", "conditional", "lepe"), "convolution") | {"irope": "chunks", "detr": "normalized"}
 OWN |= dict.fromkeys(("fox", "bidirectional_fox", "path_fox", "stick_breaking"), "gates") | {"rope_mixed": "mixed"}
 """Of trained encodings that need advice of their own, not that of their kind."""
 VIDEO = ("mochi", "cosmos", "opensora")
@@ -57,6 +57,11 @@ def matched(word: str) -> Found | None:
     tokens are numbered: FLUX has RoPE on axes. A temperature stands beside what it has: Llama 4 has iRoPE."""
     matches = [match for match in find(word) if match.term.role != "topic" and match.entry.kind != "positions"]
     return min(matches, key=lambda match: match.entry.kind == "tempered", default=None)
+
+
+def _numbers_tokens(word: str) -> bool:
+    """Whether it is a model of which only the numbers of its tokens are known: InternVL3 has V2PE."""
+    return any(match.term.role in USERS and not match.guess for match in find(word))
 
 
 def own_of(word: str) -> Entry | None:
@@ -108,7 +113,7 @@ class Answers:
                 raise ValueError(f"{name}: expected a whole number from 1, got {shown(got)}")
         if not isinstance(self.of, str):
             raise ValueError(f"of: expected the name of a model or of an encoding, got {shown(self.of)}")
-        if self.of and not (own_of(self.of) or self.reading or without_positions(self.of)):
+        if self.of and not (own_of(self.of) or self.reading or without_positions(self.of) or _numbers_tokens(self.of)):
             raise ValueError(
                 f"of: no model and no encoding is called {shown(self.of)}{hint(self.of)}; posenc list --all shows all names"
             )
@@ -248,7 +253,8 @@ def recommend(answers: Answers) -> Advice:
             )
         )
     replaces = joined(notes, " ", "") if notes else None
-    return Advice(take, why, rule["source"], measured, lacking, breaks, cost(take[0]), use(take[0], answers), replaces)
+    code = use(take[0], answers, changes=bool(rule["take"]))
+    return Advice(take, why, rule["source"], measured, lacking, breaks, cost(take[0]), code, replaces)
 
 
 def taken(names: tuple[str, ...], answers: Answers) -> tuple[str, ...]:
@@ -285,17 +291,19 @@ def _figures(measure: dict[str, Any], take: tuple[str, ...]) -> Words:
     )
 
 
-def use(name: str, answers: Answers) -> str:
+def use(name: str, answers: Answers, *, changes: bool = True) -> str:
     """At most three lines of Python that make it, and the positions that it reads; of a trained model, where only its
-    configuration has what it needs, the command that reads that."""
+    configuration has what it needs, the command that reads that: of one that nothing `changes`, what it has."""
     model, wanted = answers.reading, answers.wanted or answers.trained
     if name in METHOD and answers.start == "trained" and answers.of and answers.told["length"] == "longer":
         of_tokens = model.methods is not None if model else answers.entry.name != "rope" and answers.entry.axes == 1
+        if model and not changes:
+            return "posenc inspect config.json"
         if of_tokens or answers.scaling:
             return f"posenc inspect config.json --extend-to {wanted} --method {METHOD[name]}"
     values: dict[str, Any] = {"factor": f"{max(answers.factor, 1.0):g}", "trained": answers.trained, "wanted": wanted}
     values |= {"side": f"{max(answers.factor, 1.0) ** 0.5:.4g}", "rows": max(round(answers.trained**0.5), 1)}
-    values |= {"axes": 2 if answers.domain == "image" else 3, "causal": answers.causal}
+    values |= {"axes": 2 if answers.domain == "image" else 3, "causal": _causal(BY_NAME[name], answers)}
     values |= {"window": max(answers.trained // 2, 1), "group": max(2 * round(answers.factor), 2)}
     written = table()["use"].get(name) or _plain_use(BY_NAME[name], answers)
     if model and answers.start == "trained" and (model.video if name == "riflex" else model.layer):
@@ -317,6 +325,11 @@ def _repeats_later(values: Mapping[str, Any]) -> str:
     return ""
 
 
+def _causal(entry: Entry, answers: Answers) -> bool:
+    """Whether tokens see earlier ones only: some encodings are defined for these alone."""
+    return answers.causal or "causal_only" in facts(entry)["traits"]
+
+
 def _plain_use(entry: Entry, answers: Answers) -> str:
     if entry.kind == "positions":
         return f"# posenc list {entry.name}"
@@ -327,7 +340,7 @@ def _plain_use(entry: Entry, answers: Answers) -> str:
     return (
         f'encoding = posenc.create("{entry.name}", d_model=512, n_heads=8{layers}{both_ways})\n'
         f"at = {positions}\n"
-        f"y = posenc.Attention(512, 8, encoding{of_layer})(x, at, causal={answers.causal})"
+        f"y = posenc.Attention(512, 8, encoding{of_layer})(x, at, causal={_causal(entry, answers)})"
     )
 
 

@@ -1,17 +1,20 @@
-"""`posenc check`: the laws on anyone's implementation."""
+"""`posenc check`: the laws on anyone's implementation, and what formula a table of numbers follows."""
 
 from __future__ import annotations
 
 import json
 import re
 from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from posenc.checking.say import say
 from posenc.support import strict_json
 from posenc.support.apart import LIMIT, NoVerdict, told
-from posenc.support.languages import default_language
+from posenc.support.languages import Words, default_language
 from posenc.terminal.language import chosen_language
 from posenc.terminal.output import echo, echo_json
 
@@ -21,6 +24,8 @@ if TYPE_CHECKING:
 Timeout = Annotated[
     float, typer.Option(metavar="SECONDS", min=0.1, help="How long one law may take before the code counts as hung.")
 ]
+SUFFIXES = (".npy", ".csv", ".tsv", ".txt", ".json", ".safetensors")  # of tables
+MARKS = {"good": "✓", "note": "·", "wrong": "✗"}
 SEAMS = "rotate, embed, table, bias or attention."
 
 
@@ -38,7 +43,12 @@ def _list_laws(wanted: bool) -> None:
 
 def command(
     target: Annotated[
-        str, typer.Argument(metavar="FILE.py[:NAME]", help="Or package.module:attribute.", show_default=False)
+        str,
+        typer.Argument(
+            metavar="FILE.py[:NAME] | TABLE",
+            help="Or package.module:attribute. TABLE: .npy, .csv, .tsv, .txt, .json, .safetensors.",
+            show_default=False,
+        ),
     ],
     seam: Annotated[str, typer.Option("--as", metavar="SEAM", help=SEAMS, show_default=False)] = "",
     expect: Annotated[
@@ -63,16 +73,23 @@ def command(
 ) -> None:
     """Try the laws of position on an implementation, and identify its layout, base, scaling, slopes or buckets.
 
+    Of a TABLE of numbers, [positions, channels], it finds layout, base, first position, precision and known errors.
+    Nothing in a table's file is executed; a pickle is not read.
+
     The file is executed, in a process of its own; what it prints goes to the standard error. A class is made without
     arguments, and a function without arguments is called for what it builds: modules with transformers' forward(x,
     position_ids) -> (cos, sin) or torchtune's forward(x, input_pos=…) are known by them. The function is called with
     PyTorch tensors, or NumPy arrays: rotate(x, positions), embed(x, positions), table(positions), bias(q_positions,
     k_positions) or attention(q, k, v, q_positions, k_positions); in place of positions it may take offset=n or a length.
     Exit codes: 0 passed, or unusual: it keeps every law and is nothing known; 1 a law failed, or the code ended Python,
-    crashed or hung, or with --strict it is unusual; 2 wrong usage.
+    crashed or hung, or the table has an error, or with --strict it is unusual; 2 wrong usage.
 
-    Examples:  posenc check my_rope.py   ·   posenc check my_package.rope:rotate --as rotate --expect layout=half,base=10000
+    Examples:  posenc check my_rope.py   ·   posenc check pe.npy   ·   posenc check my_rope.py:rotate --expect base=10000
     """
+    if target.lower().endswith(SUFFIXES):
+        if given := [name for name, value in (("--as", seam), ("--expect", expect), ("--without", without)) if value]:
+            raise typer.BadParameter("is for code; a table takes --json and --strict", param_hint=given[0])
+        raise typer.Exit(_table(Path(target), as_json, strict))
     lacking = [trait.strip() for trait in without.split(",") if trait.strip()]
     about = {"name": target, "without": lacking, "expect": _facts(expect), "seed": seed}
     doing, text, verdict = "before it is loaded", "", "failed"
@@ -124,6 +141,56 @@ def _printed(report: Report, verbose: bool, as_json: bool) -> str:
         return report.to_json()
     shown = [result for result in report.results if verbose or result.verdict != "passed"]
     return "\n".join([*report.head(default_language()), *map(str, shown)])
+
+
+def _table(path: Path, as_json: bool, strict: bool) -> int:
+    """Prints what a table of numbers is; the exit code."""
+    from posenc.checking.errors import NoTable
+    from posenc.checking.recognition import recognise
+    from posenc.checking.table_files import read_file
+
+    language = chosen_language("")
+    try:
+        table = read_file(path)
+        found = recognise(table)
+    except NoTable as error:
+        raise typer.BadParameter(error.words.in_language(language), param_hint=str(path)) from None
+    except (OSError, ValueError) as error:
+        raise typer.BadParameter(getattr(error, "strerror", None) or str(error), param_hint=str(path)) from None
+    python = found.python and f"import posenc\nimport torch\n\n{found.python}"
+    wrong = sum(one.level == "wrong" for one in found.findings)
+    if as_json:
+        echo_json(
+            {
+                "table": str(path),
+                "shape": table.shape,
+                "dtype": found.dtype,
+                "formula": None if found.formula is None else asdict(found.formula),
+                "arithmetic": found.arithmetic,
+                "transposed": found.transposed,
+                "residual": found.residual,
+                "at": found.at,
+                "silent": found.silent,
+                "findings": [{"level": one.level, **one.words.as_dict()} for one in found.findings],
+                "python": python,
+            }
+        )
+    else:
+        precise = say("recognised, no errors") if found.arithmetic == "exact" else say("recognised; some precision is lost")
+        what = say("recognised, errors: {count}", count=wrong) if wrong else precise
+        what = what if found.formula else say("not recognised as sinusoidal")
+        rows, channels = (n for n in table.shape if n > 1 or table.ndim == 2)
+        told: dict[str, Any] = {"name": path.name, "rows": rows, "channels": channels, "dtype": found.dtype, "what": what}
+        lines = [say("{name} · {rows} × {channels}, {dtype} · {what}", **told)]
+        lines += [
+            Words(f"{MARKS[one.level]} {one.words.en}", f"{MARKS[one.level]} {one.words.zh}") for one in found.findings
+        ]
+        if found.at and found.residual:
+            row, column = found.at
+            at: dict[str, Any] = {"residual": f"{found.residual:.2g}", "row": row, "column": column}
+            lines += [say("Largest difference {residual} at row {row}, column {column}.", **at)]
+        echo("\n".join([*(line.in_language(language) for line in lines), *([f"\n{python}"] if python else [])]))
+    return int(wrong > 0 or (strict and found.formula is None))
 
 
 def _facts(text: str) -> dict[str, Any]:

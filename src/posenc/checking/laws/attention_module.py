@@ -66,10 +66,8 @@ def _refuses_later_queries(world: World, encoding: PositionalEncoding) -> bool:
         return False
     q = world.draw("later", setting.batch, setting.n_heads, 1, setting.d_head)
     at_k = Positions.arange(setting.batch, setting.length, device=setting.device)
-    return (
-        BACKENDS[setting.impl].refuses_call(Call(q, q, q, encoding, at_k.narrow(setting.length - 1, setting.length), at_k))
-        is not None
-    )
+    at_q = at_k.narrow(setting.length - 1, setting.length)
+    return BACKENDS[setting.impl].refuses_call(Call.of(q, q, q, encoding, at_q, at_k)) is not None
 
 
 @torch.no_grad()
@@ -81,7 +79,7 @@ def with_projections_of(world: World, encoding: PositionalEncoding) -> Attention
     for linear, weight in (
         (module.query, world.w_q),
         (module.key, world.w_k),
-        (module.val, world.w_v),
+        (module.value, world.w_v),
         (module.out, identity),
     ):
         linear.weight = nn.Parameter(weight.T.contiguous(), requires_grad=False)

@@ -14,9 +14,10 @@ import torch
 from torch import Tensor
 
 from posenc.attention import attend
-from posenc.attention.backends.reference import own_finish, scores_of
+from posenc.attention.backends.reference import scores_of
 from posenc.attention.call import Call
 from posenc.attention.options import Options
+from posenc.attention.own_finish import own_finish
 from posenc.checking.engine import Measured
 from posenc.checking.errors import LawBroken
 from posenc.checking.laws.compare import errors_allowed, same, within
@@ -121,7 +122,7 @@ def _expected(encoding: PositionalEncoding, world: World, case: Blind) -> tuple[
     q, k, v, _, at_q, at_k = arguments
     with torch.no_grad():
         turned = rotated(encoding, q, k, at_q, at_k)
-        scores = scores_of(Call(*turned, v, encoding, at_q, at_k, world.setting.causal, Options(**options)))
+        scores = scores_of(Call.of(*turned, v, encoding, at_q, at_k, world.setting.causal, Options(**options)))
         blind = (scores.masked(scores.logits) == -torch.inf).all(dim=-1, keepdim=True)
     if not bool(blind.any()):
         raise LawBroken(f"{about}: every query sees a key")

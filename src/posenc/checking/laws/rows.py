@@ -16,7 +16,7 @@ from posenc.checking.laws.registry import breaks
 from posenc.checking.laws.world import Setting, World
 from posenc.encoding import PositionalEncoding
 from posenc.positions import Positions
-from posenc.support.precision import working_dtype
+from posenc.support.tensors import working_dtype
 
 SOME = (7, 2, 9, 2)
 FAR = 2**20  # a method may keep lengths up to some position

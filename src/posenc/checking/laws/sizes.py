@@ -17,7 +17,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from posenc.attention import attend
-from posenc.attention.backends.reference import own_finish
+from posenc.attention.own_finish import own_finish
 from posenc.checking.engine import Measured
 from posenc.checking.errors import LawBroken
 from posenc.checking.laws.attention_module import with_projections_of
@@ -28,7 +28,7 @@ from posenc.checking.laws.world import Setting, World, expressible
 from posenc.encoding import PositionalEncoding
 from posenc.positions import Positions
 from posenc.support.checks import shown
-from posenc.support.precision import working_dtype
+from posenc.support.tensors import working_dtype
 
 
 @breaks("")

@@ -19,7 +19,7 @@ from posenc.checking.laws.world import Setting, World
 from posenc.encoding import PositionalEncoding
 from posenc.positions import Positions
 from posenc.support.identity import left_out
-from posenc.support.precision import working_dtype
+from posenc.support.tensors import working_dtype
 
 FAR = 4096  # positions
 

@@ -61,7 +61,7 @@ def draw_parameters(encoding: PositionalEncoding, seed: int = 0, std: float = 0.
 def expressible(encoding: PositionalEncoding, device: str = "cpu") -> list[str]:
     """The backends that serve it there. One that compiles for seconds is tried by name on the CPU: Setting(impl="flex")."""
     names = BACKENDS if device == "cuda" else AT_ONCE
-    return [name for name in names if not BACKENDS[name].refuses(encoding)]
+    return [name for name in names if not BACKENDS[name].refuses(encoding, encoding.structure())]
 
 
 _used: ContextVar[dict[str, None] | None] = ContextVar("_used", default=None)
@@ -135,7 +135,7 @@ class World:
     ) -> Tensor:
         """`posenc.attend` by `impl`, or by the setting's backend. Raises NotApplicable where that refuses the call."""
         impl, causal = impl or self.setting.impl, self.setting.causal
-        call = Call(q, k, v, encoding, at_q, at_q if at_k is None else at_k, causal)
+        call = Call.of(q, k, v, encoding, at_q, at_q if at_k is None else at_k, causal)
         return self._by(impl, call, lambda: attend(q, k, v, encoding, at_q, at_k, causal=causal, impl=impl))
 
     def attend_rotated(
@@ -143,7 +143,7 @@ class World:
     ) -> Tensor:
         """`posenc.attend_rotated` by the setting's backend. Raises NotApplicable where that refuses the call."""
         impl, causal = self.setting.impl, self.setting.causal
-        call = Call(q, k, v, encoding, at_q, at_k, causal)
+        call = Call.of(q, k, v, encoding, at_q, at_k, causal)
         return self._by(impl, call, lambda: attend_rotated(q, k, v, encoding, at_q, at_k, causal=causal, impl=impl))
 
     def _by(self, impl: str, call: Call, attended: Callable[[], Tensor]) -> Tensor:
@@ -151,7 +151,7 @@ class World:
         if torch.compiler.is_compiling():
             return attended()
         backend = BACKENDS.get(impl)
-        able = backend is not None and not backend.refuses(call.encoding)
+        able = backend is not None and not backend.refuses(call.encoding, call.structure)
         why = backend.refuses_call(call) if backend and able else None
         try:
             out = attended()

@@ -15,8 +15,7 @@ from torch import Tensor, nn
 
 from posenc.encoding import DistanceBias
 from posenc.positions import Positions
-from posenc.support.precision import working_dtype
-from posenc.support.seams import carried_by_few, check_distances, distances_of_few
+from posenc.support.tensors import carried_by_few, check_distances, distances_of_few, working_dtype
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Float, Int

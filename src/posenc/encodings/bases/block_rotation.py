@@ -18,9 +18,17 @@ from posenc.encoding import PositionalEncoding, Side
 from posenc.kernels.eager import exporting
 from posenc.positions import Positions
 from posenc.support import checks
-from posenc.support.precision import full_precision, working_dtype
-from posenc.support.seams import check_coords, for_heads, into, rotates, tables_at
-from posenc.support.tensor_checks import floating, on_device_of
+from posenc.support.tensors import (
+    check_coords,
+    floating,
+    for_heads,
+    full_precision,
+    into,
+    on_device_of,
+    rotates,
+    tables_at,
+    working_dtype,
+)
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Float

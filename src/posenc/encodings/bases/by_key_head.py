@@ -14,7 +14,7 @@ from posenc.frequencies.layouts import Layout, Planes
 from posenc.kernels.rotation import rotate
 from posenc.positions import Positions
 from posenc.structure import Rotation, Structure
-from posenc.support.seams import for_heads, into, rotates, tables_at
+from posenc.support.tensors import for_heads, into, rotates, tables_at
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Float

@@ -14,11 +14,11 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from posenc.encoding import BiasFn, PositionalEncoding
+from posenc.encoding import BiasFn, PositionalEncoding, scale_of
 from posenc.positions import Positions
-from posenc.structure import Relative, Scores, Vectors, scale_of
+from posenc.structure import Relative, Scores, Vectors
 from posenc.support.checked import checked
-from posenc.support.seams import check_added, check_coords, check_width
+from posenc.support.tensors import check_added, check_coords, check_width
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Bool, Float, Int

@@ -22,9 +22,7 @@ from posenc.kernels.eager import exporting
 from posenc.positions import Positions
 from posenc.support import checks
 from posenc.support.identity import label
-from posenc.support.precision import exact_dtype, full_precision, working_dtype
-from posenc.support.seams import check_tokens, check_width
-from posenc.support.tensor_checks import readable
+from posenc.support.tensors import check_tokens, check_width, exact_dtype, full_precision, readable, working_dtype
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Bool, Float, Int

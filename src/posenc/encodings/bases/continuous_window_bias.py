@@ -22,8 +22,8 @@ from posenc.encodings.bases.window_bias import InWindow, check_window
 from posenc.positions import Positions, own_rows
 from posenc.structure import Rotation
 from posenc.support import checks
-from posenc.support.precision import full_precision, working_dtype
-from posenc.support.seams import check_width, into, turns
+from posenc.support.checked import checked
+from posenc.support.tensors import check_width, full_precision, into, turns, working_dtype
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Float
@@ -113,3 +113,15 @@ class ContinuousWindowBias(InWindow):
         part.log_scale.copy_(self.log_scale[start:stop])
         part.outer.copy_(self.outer[start:stop])
         return part
+
+
+@checked
+def swin_v2(n_heads: int, *, height: int = 8, width: int = 8) -> ContinuousWindowBias:
+    """`ContinuousWindowBias` of a window.
+
+    n_heads        query heads
+    height, width  of the window, in patches
+
+    Raises ValueError for sizes that are not positive.
+    """
+    return ContinuousWindowBias(n_heads, (height, width))

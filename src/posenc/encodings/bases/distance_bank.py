@@ -17,13 +17,12 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor, nn
 
-from posenc.encoding import BiasFn, Side
+from posenc.encoding import BiasFn, Side, usual_scale
 from posenc.encodings.bases.content_dependent import Reads, ReadsHidden
 from posenc.positions import Positions
-from posenc.structure import usual_scale
 from posenc.support import checks
-from posenc.support.precision import full_precision, working_dtype
-from posenc.support.seams import check_coords, check_width, into, turns
+from posenc.support.checked import checked
+from posenc.support.tensors import check_coords, check_width, full_precision, into, turns, working_dtype
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Float
@@ -147,3 +146,17 @@ class DistanceBank(ReadsHidden):
         if part.mixing is not None and self.mixing is not None:
             part.mixing.copy_(self.mixing[start:stop])
         return part
+
+
+@checked
+def inkling(n_heads: int, d_model: int, *, profiles: int = 16, extent: int = 1024) -> DistanceBank:
+    """`DistanceBank` reading hidden states.
+
+    n_heads   query heads
+    d_model   channels of the hidden states
+    profiles  rows of the bank
+    extent    distances that it knows: 1024, or the window of a sliding layer
+
+    Raises ValueError for sizes that are no counts.
+    """
+    return DistanceBank(n_heads, d_model, profiles=profiles, extent=extent)

@@ -21,8 +21,8 @@ from posenc.encoding import AbsoluteEncoding
 from posenc.encodings.bases.coordinates import check_reads, select
 from posenc.positions import Positions
 from posenc.support import checks
-from posenc.support.precision import full_precision, working_dtype
-from posenc.support.seams import check_coords, check_embeddings
+from posenc.support.checked import checked
+from posenc.support.tensors import check_coords, check_embeddings, full_precision, working_dtype
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Float
@@ -47,6 +47,7 @@ class RandomFourier(AbsoluteEncoding):
         checks.even(d_model=d_model)
         checks.whole(axes=axes)
         checks.positive(scale=scale)
+        checks.moderate(scale=scale)
         super().__init__(d_model=d_model, axes=axes, reads=reads, scale=scale)
         self.d_model, self.reads = d_model, check_reads(reads, axes)
         self.axes = axes
@@ -122,3 +123,15 @@ def spread(
     steps = grid.coords.double()
     share = steps / (count - 1).clamp(min=1) if corners else (steps + 0.5) / count
     return Positions.at(low + share * (high - low))
+
+
+@checked
+def random_fourier(d_model: int, *, scale: float = 1.0) -> RandomFourier:
+    """`RandomFourier` of two coordinates, read as (x, y) as SAM does.
+
+    d_model  channels, an even number
+    scale    standard deviation of the matrix when drawn
+
+    Raises ValueError for an odd width.
+    """
+    return RandomFourier(d_model, reads=(1, 0), scale=scale)

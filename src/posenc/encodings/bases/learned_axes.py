@@ -21,8 +21,8 @@ from posenc.encoding import AbsoluteEncoding
 from posenc.encodings.bases.coordinates import Silent, check_reads, select, silent_tokens
 from posenc.positions import Positions
 from posenc.support import checks
-from posenc.support.precision import full_precision
-from posenc.support.seams import check_between, check_coords, check_embeddings
+from posenc.support.checked import checked
+from posenc.support.tensors import check_between, check_coords, check_embeddings, full_precision
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Float, Int
@@ -150,3 +150,29 @@ def with_sizes(boxes: Int[Tensor, "b t 4"]) -> Int[Tensor, "b t 6"]:
         raise ValueError(f"boxes: expected [b, t, 4] corners (x0, y0, x1, y1), got {list(boxes.shape)}")
     size = (boxes[..., 2:] - boxes[..., :2]).clamp(min=0).flip(-1)
     return torch.cat([boxes, size], dim=-1)
+
+
+@checked
+def reformer(d_model: int, *, max_positions: int = 2048) -> LearnedAxes:
+    """`LearnedAxes` of one coordinate that is counted row by row through a box of max_positions places.
+
+    d_model        channels, an even number: half for each digit
+    max_positions  rows of the box times columns: W is the largest divisor up to its square root
+
+    Raises ValueError for an odd width.
+    """
+    checks.even(d_model=d_model)
+    rows = max(n for n in range(1, math.isqrt(max_positions) + 1) if max_positions % n == 0)
+    return LearnedAxes(d_model, (rows, max_positions // rows), combine="concat", folded=True)
+
+
+@checked
+def learned_2d(d_model: int, *, max_positions: int = 128) -> LearnedAxes:
+    """`LearnedAxes` of two coordinates.
+
+    d_model        channels
+    max_positions  rows of each table: patches down and across
+
+    Raises ValueError for sizes that are not positive.
+    """
+    return LearnedAxes(d_model, (max_positions, max_positions))

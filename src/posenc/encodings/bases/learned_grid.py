@@ -19,8 +19,8 @@ from posenc.encoding import AbsoluteEncoding
 from posenc.encodings.bases.coordinates import check_reads, select
 from posenc.positions import Positions
 from posenc.support import checks
-from posenc.support.precision import full_precision, working_dtype
-from posenc.support.seams import check_accepted, check_coords, check_embeddings
+from posenc.support.checked import checked
+from posenc.support.tensors import check_accepted, check_coords, check_embeddings, full_precision, working_dtype
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Bool, Float, Int
@@ -213,3 +213,19 @@ def kernel(distance: Float[Tensor, "*s"], mode: Mode, sharpness: float) -> Float
     near = ((a + 2) * z - (a + 3)) * z * z + 1
     far = ((a * z - 5 * a) * z + 8 * a) * z - 4 * a
     return torch.where(z <= 1, near, torch.where(z < 2, far, torch.zeros_like(z)))
+
+
+@checked
+def vit(
+    d_model: int, *, height: int = 14, width: int = 14, class_token: bool = True, antialias: bool = False
+) -> LearnedGrid:
+    """`LearnedGrid` with bicubic interpolation for images of other sizes, which Positions.grid(…, sized=True) tells.
+
+    d_model        channels
+    height, width  patches of the trained images; 14 × 14 are those of 224 pixels
+    class_token    one more row, for a token at (-1, 0)
+    antialias      other sizes are read with the kernel of timm, softer and wider; otherwise with that of transformers
+
+    Raises ValueError for sizes that are not positive.
+    """
+    return LearnedGrid(d_model, height, width, prefix=int(class_token), antialias=antialias)

@@ -27,9 +27,18 @@ from posenc.kernels.sin_cos import coordinate_of_pairs
 from posenc.positions import Positions
 from posenc.structure import Rotation
 from posenc.support import checks
-from posenc.support.precision import exact_dtype, full_precision
-from posenc.support.seams import check_coords, check_width, into, rotates, tables_at
-from posenc.support.tensor_checks import floating, on_device_of
+from posenc.support.checked import checked
+from posenc.support.tensors import (
+    check_coords,
+    check_width,
+    exact_dtype,
+    floating,
+    full_precision,
+    into,
+    on_device_of,
+    rotates,
+    tables_at,
+)
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Float
@@ -142,3 +151,33 @@ class MixedRoPE(PositionalEncoding):
 
 def _tables(angle: Tensor, scale: float, reverse: bool, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
     return (angle.cos() * scale).to(dtype), (angle.sin() * (-scale if reverse else scale)).to(dtype)
+
+
+@checked
+def rope_mixed(
+    d_head: int, n_heads: int, *, axes: int = 2, base: float = 10.0, layout: Layout = "interleaved"
+) -> MixedRoPE:
+    """`MixedRoPE` for images.
+
+    d_head   channels of a head, a multiple of 4
+    n_heads  heads, of queries and of keys
+    axes     coordinates of a token
+    base     of the frequencies that it starts from; 10 in the authors' code
+    layout   which channels make a pair
+
+    Raises ValueError for sizes that do not fit.
+    """
+    return MixedRoPE(d_head, n_heads, axes=axes, base=base, layout=layout)
+
+
+@checked
+def lerope(d_head: int, *, base: float = 10000.0, layout: Layout = "interleaved") -> LeRoPE:
+    """`LeRoPE`, which takes all of RoPE's options.
+
+    d_head  channels of a head, even
+    base    of the frequencies that it starts from
+    layout  which channels make a pair
+
+    Raises ValueError for sizes that do not fit.
+    """
+    return LeRoPE(d_head, base=base, layout=layout)

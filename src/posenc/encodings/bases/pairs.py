@@ -20,7 +20,7 @@ from posenc.positions import Positions
 from posenc.support import checks
 from posenc.support.checked import checked
 from posenc.support.identity import label, without_digests
-from posenc.support.seams import check_accepted, check_coords
+from posenc.support.tensors import check_accepted, check_coords
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Float, Num

@@ -19,15 +19,14 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
-from posenc.encoding import BiasFn
+from posenc.encoding import BiasFn, scale_of
 from posenc.encodings.rope import RoPE
 from posenc.frequencies import ByLength, Frequencies
 from posenc.frequencies.layouts import Layout
 from posenc.positions import Positions
-from posenc.structure import Region, Regions, scale_of
+from posenc.structure import Region, Regions
 from posenc.support.checked import checked
-from posenc.support.precision import full_precision
-from posenc.support.seams import check_coords
+from posenc.support.tensors import check_coords, full_precision
 
 if TYPE_CHECKING:
     from posenc.encoding import Side

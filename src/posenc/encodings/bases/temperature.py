@@ -24,10 +24,8 @@ from torch import Tensor, nn
 from posenc.encoding import BiasFn, PositionalEncoding, Side
 from posenc.positions import Positions
 from posenc.support import checks
-from posenc.support.checked import check_arguments
-from posenc.support.precision import full_precision
-from posenc.support.seams import check_coords, check_range, check_tokens, into, tables_at, turns
-from posenc.support.tensor_checks import floating
+from posenc.support.checked import checked
+from posenc.support.tensors import check_coords, check_range, check_tokens, floating, full_precision, into, tables_at, turns
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Float
@@ -71,9 +69,9 @@ class Temperature(PositionalEncoding):
 
 
 def _check_positions(p: Tensor) -> None:
-    """Raises TypeError or ValueError for what is no dense tensor [b, t] of real numbers."""
+    """Raises ValueError for what is no dense tensor [b, t] of real numbers."""
     if type(p) is not Tensor or p.is_nested or p.layout is not torch.strided or p.ndim != 2 or not p.is_floating_point():
-        check_arguments(Temperature.of, None, p)
+        raise ValueError(f"p: expected a dense tensor [b, t] of real numbers, got {checks.shown(p)}")
 
 
 def _check_dense(x: Tensor) -> None:
@@ -108,6 +106,7 @@ class PowerTemperature(Temperature):
     def __init__(self, exponent: float = 0.1, trained_length: int = 2048) -> None:
         super().__init__(exponent=exponent, trained_length=trained_length)
         checks.positive(exponent=exponent, trained_length=trained_length)
+        checks.moderate(8, exponent=exponent)
         self.exponent, self.trained_length = exponent, trained_length
 
     def of(self, p: Float[Tensor, "b t"]) -> Float[Tensor, "b t"]:
@@ -249,3 +248,70 @@ class TemperedBias(PositionalEncoding):
 
     def heads(self, start: int, stop: int) -> PositionalEncoding:
         return TemperedBias(self.part.heads(start, stop), self.temperature)
+
+
+@checked
+def log_n(*, trained_length: int = 2048) -> LogLengthTemperature:
+    """`LogLengthTemperature`.
+
+    trained_length  the trained length L, in positions, from 2
+    """
+    return LogLengthTemperature(trained_length)
+
+
+@checked
+def llama4_temperature(*, scale: float = 0.1, trained_length: int = 8192) -> FloorLogTemperature:
+    """`FloorLogTemperature` of the number of keys.
+
+    scale           of the logarithm (attn_scale)
+    trained_length  keys from one step to the next (floor_scale)
+    """
+    return FloorLogTemperature(scale, trained_length, offset=1)
+
+
+@checked
+def ministral_temperature(*, scale: float = 0.1, trained_length: int = 16384) -> FloorLogTemperature:
+    """`FloorLogTemperature` of the position.
+
+    scale           of the logarithm (llama_4_scaling_beta)
+    trained_length  the trained length L (original_max_position_embeddings)
+    """
+    return FloorLogTemperature(scale, trained_length, offset=0)
+
+
+@checked
+def beam_temperature(*, exponent: float = 0.1, trained_length: int = 2048) -> PowerTemperature:
+    """`PowerTemperature`.
+
+    exponent        of the power
+    trained_length  keys after which the number under the power is 2
+    """
+    return PowerTemperature(exponent, trained_length)
+
+
+@checked
+def inkling_temperature(*, scale: float = 0.1, trained_length: int = 8192) -> LogTemperature:
+    """`LogTemperature`; `encodings.temperature.TemperedBias` multiplies a bias with it too.
+
+    scale           of the logarithm
+    trained_length  n: keys up to which nothing changes
+    """
+    return LogTemperature(scale, trained_length)
+
+
+@checked
+def ssmax(n_heads: int) -> LearnedTemperature:
+    """`LearnedTemperature` without a constant.
+
+    n_heads  query heads, each with a factor of its own
+    """
+    return LearnedTemperature(n_heads, bias=False)
+
+
+@checked
+def mistral_large4_temperature(n_heads: int) -> LearnedTemperature:
+    """`LearnedTemperature` with a constant.
+
+    n_heads  query heads, each with numbers of its own
+    """
+    return LearnedTemperature(n_heads)

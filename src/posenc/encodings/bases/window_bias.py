@@ -19,7 +19,8 @@ from torch import Tensor, nn
 from posenc.encoding import BiasFn, PositionalEncoding
 from posenc.positions import Positions, own_rows
 from posenc.support import checks
-from posenc.support.seams import check_accepted, check_coords
+from posenc.support.checked import checked
+from posenc.support.tensors import check_accepted, check_coords
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Int
@@ -165,3 +166,39 @@ def windows(
     down, across = ((place - by + size) // size for place, by, size in zip((row, column), shift, window, strict=True))
     document = down * (width // window[1] + 1) + across
     return Positions(places.coords, places.order, document[None]).expand(batch)
+
+
+@checked
+def swin(n_heads: int, *, height: int = 7, width: int = 7) -> WindowBias:
+    """`WindowBias` of a window.
+
+    n_heads        query heads
+    height, width  of the window, in patches
+
+    Raises ValueError for sizes that are not positive.
+    """
+    return WindowBias(n_heads, (height, width))
+
+
+@checked
+def levit(n_heads: int, *, height: int = 14, width: int = 14) -> WindowBias:
+    """`WindowBias` whose numbers do not depend on the direction.
+
+    n_heads        query heads
+    height, width  of the image, in patches
+
+    Raises ValueError for sizes that are not positive.
+    """
+    return WindowBias(n_heads, (height, width), symmetric=True)
+
+
+@checked
+def beit(n_heads: int, *, height: int = 14, width: int = 14) -> WindowBias:
+    """`WindowBias` with a class token, which lies at (-1, -1) or another negative place.
+
+    n_heads        query heads
+    height, width  of the image, in patches
+
+    Raises ValueError for sizes that are not positive.
+    """
+    return WindowBias(n_heads, (height, width), class_token=True)

@@ -19,8 +19,7 @@ from torch import Tensor, nn
 from posenc.encoding import BiasFn, PositionalEncoding
 from posenc.positions import Positions
 from posenc.support import checks
-from posenc.support.precision import full_precision
-from posenc.support.seams import check_coords
+from posenc.support.tensors import check_coords, full_precision
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Float

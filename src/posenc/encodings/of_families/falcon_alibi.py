@@ -15,13 +15,13 @@ import math
 import torch
 from torch import Tensor
 
-from posenc.encoding import BiasFn, PositionalEncoding
+from posenc.encoding import BiasFn, PositionalEncoding, scale_of
 from posenc.encodings.alibi import alibi_slopes
 from posenc.kernels.eager import constant
 from posenc.positions import Positions
-from posenc.structure import scale_of
 from posenc.support import checks
-from posenc.support.seams import check_coords
+from posenc.support.checked import checked
+from posenc.support.tensors import check_coords
 
 
 class FalconALiBi(PositionalEncoding):
@@ -55,3 +55,12 @@ class FalconALiBi(PositionalEncoding):
 
     def heads(self, start: int, stop: int) -> FalconALiBi:
         return FalconALiBi(stop - start, slopes=self.slopes[start:stop], twice=self.twice)
+
+
+@checked
+def falcon_alibi(n_heads: int) -> FalconALiBi:
+    """`FalconALiBi`.
+
+    n_heads  query heads of the whole model; a tensor-parallel rank takes heads(start, stop) of it
+    """
+    return FalconALiBi(n_heads)

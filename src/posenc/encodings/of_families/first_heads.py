@@ -16,7 +16,7 @@ from posenc.encodings.rope import RoPE
 from posenc.positions import Positions
 from posenc.structure import Rotation
 from posenc.support import checks
-from posenc.support.seams import into
+from posenc.support.tensors import into
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Float

@@ -17,8 +17,7 @@ from torch import Tensor, nn
 from posenc.encoding import AbsoluteEncoding
 from posenc.positions import Positions
 from posenc.support import checks
-from posenc.support.precision import full_precision, working_dtype
-from posenc.support.seams import check_coords, check_embeddings
+from posenc.support.tensors import check_coords, check_embeddings, full_precision, working_dtype
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Float

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from posenc.encoding import AbsoluteEncoding
 from posenc.positions import Positions
 from posenc.support import checks
-from posenc.support.seams import check_between, check_coords, check_embeddings
+from posenc.support.tensors import check_between, check_coords, check_embeddings
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Float

@@ -15,8 +15,7 @@ from torch import Tensor, nn
 from posenc.encodings.rope import RoPE
 from posenc.positions import Positions
 from posenc.support import checks
-from posenc.support.precision import full_precision
-from posenc.support.seams import check_accepted
+from posenc.support.tensors import check_accepted, full_precision
 
 
 class PrefixRoPE(RoPE):

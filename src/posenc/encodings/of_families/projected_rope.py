@@ -22,8 +22,7 @@ from posenc.kernels.rotation import rotate
 from posenc.positions import Positions
 from posenc.structure import Rotation
 from posenc.support import checks
-from posenc.support.precision import full_precision
-from posenc.support.seams import check_coords, into, rotates, tables_at
+from posenc.support.tensors import check_coords, full_precision, into, rotates, tables_at
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Float

@@ -17,14 +17,12 @@ import torch
 from torch import Tensor, nn
 
 from posenc import frequencies
-from posenc.encoding import BiasFn, PositionalEncoding
+from posenc.encoding import BiasFn, PositionalEncoding, scale_of
 from posenc.encodings.bases.coordinates import check_reads, select
 from posenc.kernels.sin_cos import sin_cos_table
 from posenc.positions import Positions
-from posenc.structure import scale_of
 from posenc.support import checks
-from posenc.support.precision import full_precision
-from posenc.support.seams import check_coords, check_width, tables_at
+from posenc.support.tensors import check_coords, check_width, full_precision, tables_at
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Float

@@ -22,8 +22,7 @@ from posenc.encoding import BiasFn, PositionalEncoding
 from posenc.kernels.eager import constant
 from posenc.positions import Positions
 from posenc.support import checks
-from posenc.support.precision import full_precision
-from posenc.support.seams import check_coords, check_width
+from posenc.support.tensors import check_coords, check_width, full_precision
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Float

@@ -14,14 +14,12 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor, nn
 
-from posenc.encoding import BiasFn
+from posenc.encoding import BiasFn, usual_scale
 from posenc.encodings.bases.content_dependent import Reads, ReadsHidden
 from posenc.encodings.t5 import Buckets
 from posenc.positions import Positions
-from posenc.structure import usual_scale
 from posenc.support import checks
-from posenc.support.precision import full_precision
-from posenc.support.seams import check_coords, check_width
+from posenc.support.tensors import check_coords, check_width, full_precision
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Float

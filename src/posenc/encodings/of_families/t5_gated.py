@@ -20,7 +20,8 @@ from posenc.encodings.bases.content_dependent import Reads, ReadsHidden
 from posenc.encodings.t5 import T5
 from posenc.positions import Positions
 from posenc.support import checks
-from posenc.support.seams import check_width
+from posenc.support.checked import checked
+from posenc.support.tensors import check_width
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Float
@@ -84,3 +85,16 @@ class GatedT5(ReadsHidden):
         part.gate_offset.copy_(self.gate_offset)
         part.constant.copy_(self.constant[start:stop])
         return part
+
+
+@checked
+def wavlm(n_heads: int, d_head: int, *, n_buckets: int = 320, max_distance: int = 800) -> GatedT5:
+    """`GatedT5`, for attention both ways.
+
+    n_heads, d_head  query heads and their channels; hidden states have n_heads·d_head
+    n_buckets        rows of the table
+    max_distance     from here on, everything falls into the last bucket
+
+    Raises ValueError for sizes that do not fit.
+    """
+    return GatedT5(n_heads, d_head, n_buckets=n_buckets, max_distance=max_distance)

@@ -18,7 +18,7 @@ from posenc.encoding import BiasFn, PositionalEncoding
 from posenc.encodings.t5 import Buckets
 from posenc.positions import Positions, own_rows
 from posenc.support import checks
-from posenc.support.seams import check_between, check_coords
+from posenc.support.tensors import check_between, check_coords
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Int

@@ -22,7 +22,7 @@ from posenc.kernels.eager import constant
 from posenc.kernels.rotation import rotate
 from posenc.positions import Positions
 from posenc.support import checks
-from posenc.support.seams import check_coords, check_embeddings, tables_at
+from posenc.support.tensors import check_coords, check_embeddings, tables_at
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Float

@@ -22,7 +22,7 @@ from posenc.kernels.sin_cos import sin_cos
 from posenc.positions import Positions
 from posenc.support import checks
 from posenc.support.checked import checked
-from posenc.support.seams import check_coords, check_tokens, check_width, into, tables_at, turns
+from posenc.support.tensors import check_coords, check_tokens, check_width, into, tables_at, turns
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Float

@@ -21,7 +21,7 @@ from posenc.encoding import BiasFn
 from posenc.encodings.bases.content_dependent import Reads, ReadsHidden
 from posenc.positions import Positions
 from posenc.support import checks
-from posenc.support.seams import check_coords, check_width
+from posenc.support.tensors import check_coords, check_width
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Float, Num

@@ -15,11 +15,10 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from posenc.catalogue.entry import Entry
 from posenc.positions import Positions
 from posenc.support import checks
 from posenc.support.checked import checked
-from posenc.support.tensor_checks import with_values
+from posenc.support.tensors import with_values
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Bool
@@ -41,17 +40,3 @@ def abacus(digits: Bool[Tensor, "b t"], *, max_shift: int = 0, generator: torch.
     before = index.masked_fill(digits, 0).cummax(dim=1).values  # the last token that is no digit, counted from 1
     shift = torch.randint(max_shift + 1, (), generator=generator).to(digits.device)
     return Positions.at((index - before + shift) * digits)
-
-
-ENTRY = Entry(
-    name="abacus",
-    class_name="Positions",
-    builder="abacus",
-    title="Abacus",
-    kind="positions",
-    published="2024-05",
-    formula="1 + β, 2 + β, … within each number, 0 elsewhere",
-    also_called=("abacus_embeddings", "abacus_positions", "digit_positions"),
-    used_by=("research: arithmetic by its authors",),
-    arguments={"digits": "(torch.arange(length) % 4 > 0)[None]"},
-)

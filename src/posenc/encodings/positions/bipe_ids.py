@@ -13,10 +13,9 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from posenc.catalogue.entry import Entry
 from posenc.positions import Positions
 from posenc.support.checked import checked
-from posenc.support.tensor_checks import with_values
+from posenc.support.tensors import with_values
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Bool
@@ -35,19 +34,3 @@ def bipe_ids(ends: Bool[Tensor, "b t"]) -> Positions:
     index = torch.arange(ends.shape[1], device=ends.device).expand_as(ends)
     within = index - index.masked_fill(~begins, 0).cummax(dim=1).values
     return Positions.at(torch.stack([within, begins.long().cumsum(dim=1) - 1], dim=-1))
-
-
-ENTRY = Entry(
-    name="bipe_ids",
-    class_name="Positions",
-    builder="bipe_ids",
-    title="Positions of BiPE",
-    kind="positions",
-    published="2024-01",
-    axes=2,
-    domains=("text",),
-    formula="(index in the segment, number of the segment)",
-    also_called=("bilevel_ids", "get_bilevel_ids", "segment_positions"),
-    used_by=("BiPE",),
-    arguments={"ends": "(torch.arange(length) % 4 == 3)[None]"},
-)

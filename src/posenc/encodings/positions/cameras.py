@@ -14,11 +14,10 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from posenc.catalogue.entry import Entry
 from posenc.positions import Positions
 from posenc.support import checks
 from posenc.support.checked import checked
-from posenc.support.tensor_checks import with_values
+from posenc.support.tensors import with_values
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Float
@@ -90,18 +89,3 @@ def _lens(intrinsics: Tensor, height: float, width: float) -> Float[Tensor, "b c
         raise ValueError("intrinsics: expected [fx 0 cx; 0 fy cy; 0 0 1], got another matrix")
     scaled[..., :2, 2] = centre / size - 0.5
     return scaled
-
-
-ENTRY = Entry(
-    name="cameras",
-    class_name="Positions",
-    builder="cameras",
-    title="Cameras",
-    kind="positions",
-    published="2023-10",
-    axes=14,
-    formula="(y, x, P), P = K·T",
-    also_called=("camera_poses", "viewmats", "extrinsics"),
-    used_by=("PRoPE", "GTA"),
-    arguments={"poses": "torch.eye(4).expand(1, length // 4, 4, 4)", "height": "2", "width": "2"},
-)

@@ -12,7 +12,6 @@ import math
 
 import torch
 
-from posenc.catalogue.entry import Entry
 from posenc.positions import Positions
 from posenc.support.checked import checked
 
@@ -53,16 +52,3 @@ def cape(
     plain = torch.arange(length, dtype=torch.float64)
     moved = plain + drawn(max_shift, batch, 1) + drawn(max_jitter, batch, length)
     return Positions.at(moved * drawn(math.log(max_stretch), batch, 1).exp())
-
-
-ENTRY = Entry(
-    name="cape",
-    class_name="Positions",
-    builder="cape",
-    title="CAPE",
-    kind="positions",
-    published="2021-06",
-    formula="λ(p + Δ + ε_p)",
-    also_called=("continuous_augmented_positional_embeddings", "cape1d", "augmented_positions"),
-    used_by=("research: speech, images and translation by its authors",),
-)

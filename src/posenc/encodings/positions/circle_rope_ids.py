@@ -16,7 +16,6 @@ import math
 
 import torch
 
-from posenc.catalogue.entry import Entry
 from posenc.positions import Positions
 from posenc.support import checks
 from posenc.support.checked import checked
@@ -53,17 +52,3 @@ def circle_rope_ids(
     before = torch.arange(text, dtype=torch.float64).expand(3, -1)
     later = (torch.arange(after, dtype=torch.float64) + image.max() + 1).expand(3, -1)
     return Positions.mrope(torch.cat([before, image, later], dim=1)[:, None])
-
-
-ENTRY = Entry(
-    name="circle_rope_ids",
-    class_name="Positions",
-    builder="circle_rope_ids",
-    title="Positions of Circle-RoPE",
-    kind="positions",
-    published="2025-05",
-    axes=3,
-    formula="patches on a circle around the line (n, n, n) of the words",
-    also_called=("circle_rope", "circlerope", "cone_like_rope", "get_circlerope_index"),
-    used_by=("research: Qwen2.5-VL by its authors",),
-)

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from posenc.catalogue.entry import Entry
 from posenc.positions import Positions
 from posenc.support import checks
 from posenc.support.checked import checked
@@ -39,18 +38,3 @@ def flux2_ids(
         Positions.grid(1, *size, 1, start=(k * spacing, 0, 0, 0)) for k, size in enumerate([(height, width), *references])
     ]
     return Positions.joint([*words, *images])
-
-
-ENTRY = Entry(
-    name="flux2_ids",
-    class_name="Positions",
-    builder="flux2_ids",
-    title="Positions of FLUX.2",
-    kind="positions",
-    published="2025-11",
-    axes=4,
-    formula="(0, 0, 0, n) for text, (10·k, y, x, 0) for image k",
-    also_called=("flux2", "flux.2", "Flux2PosEmbed", "_prepare_image_ids", "_prepare_text_ids"),
-    used_by=("FLUX.2", "FLUX.2 klein"),
-    domains=("image",),
-)

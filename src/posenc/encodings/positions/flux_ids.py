@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from posenc.catalogue.entry import Entry
 from posenc.positions import Positions
 from posenc.support import checks
 from posenc.support.checked import checked
@@ -32,18 +31,3 @@ def flux_ids(text: int, height: int, width: int, *, references: Sequence[tuple[i
     checks.whole(0, text=text)
     images = [Positions.grid(1, *size, start=(k, 0, 0)) for k, size in enumerate([(height, width), *references])]
     return Positions.joint([text, *images])
-
-
-ENTRY = Entry(
-    name="flux_ids",
-    class_name="Positions",
-    builder="flux_ids",
-    title="Positions of FLUX",
-    kind="positions",
-    published="2024-08",
-    axes=3,
-    formula="(0, 0, 0) for text, (k, y, x) for image k",
-    also_called=("flux", "flux.1", "kontext", "img_ids", "txt_ids", "_prepare_latent_image_ids", "joint_attention_ids"),
-    used_by=("FLUX.1", "FLUX.1 Kontext", "Chroma"),
-    domains=("image",),
-)

@@ -7,7 +7,6 @@ Dosovitskiy et al. 2020 (ViT) number patches in this order.
 
 from __future__ import annotations
 
-from posenc.catalogue.entry import Entry
 from posenc.positions import Positions
 from posenc.support.checked import checked
 
@@ -23,17 +22,3 @@ def grid(height: int, width: int, *, batch: int = 1, prefix: int = 0) -> Positio
     Raises ValueError for sizes that are not positive.
     """
     return Positions.grid(height, width, batch=batch, prefix=prefix)
-
-
-ENTRY = Entry(
-    name="grid",
-    class_name="Positions",
-    builder="grid",
-    title="Grid",
-    kind="positions",
-    published="2020-10",
-    axes=2,
-    formula="(y, x), row by row",
-    also_called=("image_grid", "patches", "meshgrid"),
-    used_by=("ViT", "Swin"),
-)

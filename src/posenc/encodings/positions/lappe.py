@@ -17,11 +17,10 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from posenc.catalogue.entry import Entry
 from posenc.positions import Positions
 from posenc.support import checks
 from posenc.support.checked import checked
-from posenc.support.tensor_checks import with_values
+from posenc.support.tensors import with_values
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Num
@@ -72,26 +71,3 @@ def edges(adjacency: Tensor) -> Tensor:
     if not torch.equal(weights, weights.transpose(-1, -2)):
         raise ValueError("adjacency: expected a symmetric matrix, that of an undirected graph; a + a.mT makes one")
     return weights
-
-
-ENTRY = Entry(
-    name="lappe",
-    class_name="Positions",
-    builder="lappe",
-    title="LapPE",
-    kind="positions",
-    published="2020-03",
-    axes=8,
-    formula="(u_1n, …, u_kn), L u = λ u",
-    also_called=(
-        "laplacian_pe",
-        "laplacian_eigenvectors",
-        "AddLaplacianEigenvectorPE",
-        "graph_pe",
-        "graph positional encoding",
-        "图位置编码",
-    ),
-    used_by=("Graph Transformer", "SAN", "GraphGPS"),
-    arguments={"adjacency": "torch.ones(1, length, length).tril(1).triu(-1) - torch.eye(length)"},
-    domains=("graph",),
-)

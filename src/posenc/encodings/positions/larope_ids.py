@@ -13,7 +13,6 @@ from collections.abc import Sequence
 
 import torch
 
-from posenc.catalogue.entry import Entry
 from posenc.positions import Positions
 from posenc.support import checks
 from posenc.support.checked import checked
@@ -38,18 +37,3 @@ def larope_ids(lengths: Sequence[int], *, gamma: float = 10.0) -> Positions:
     ends = torch.tensor(list(lengths))[:, None]
     at = Positions.from_mask(torch.arange(max(lengths)) < ends)
     return Positions(at.coords.double() * gamma / ends, at.order, at.document)
-
-
-ENTRY = Entry(
-    name="larope_ids",
-    class_name="Positions",
-    builder="larope_ids",
-    title="LARoPE",
-    kind="positions",
-    published="2025-09",
-    formula="p = γn / L",
-    also_called=("larope", "length_aware_rope", "length_aware_rotary_position_embedding", "text_speech_alignment"),
-    used_by=("Supertonic",),
-    domains=("audio",),
-    arguments={"lengths": "(length,)"},
-)

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import torch
 
-from posenc.catalogue.entry import Entry
 from posenc.positions import Positions
 from posenc.support import checks
 from posenc.support.checked import checked
@@ -47,19 +46,3 @@ def ltx_ids(
     side = pixels_of_patch / pixels
     share = torch.tensor([frames_of_latent / (frame_rate * seconds), side, side], dtype=torch.float64)
     return Positions.at(2 * Positions.grid(frames, height, width).coords * share - 1)
-
-
-ENTRY = Entry(
-    name="ltx_ids",
-    class_name="Positions",
-    builder="ltx_ids",
-    title="Positions of LTX",
-    kind="positions",
-    published="2024-12",
-    axes=3,
-    formula="(seconds/20, y/2048, x/2048), from -1 to 1",
-    also_called=("ltx", "ltxv", "ltx_video", "rope_interpolation_scale", "LTXVideoRotaryPosEmbed"),
-    used_by=("LTX-Video 0.9",),
-    arguments={"frames": "2"},
-    domains=("image",),
-)

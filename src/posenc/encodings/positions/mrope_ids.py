@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import torch
 
-from posenc.catalogue.entry import Entry
 from posenc.positions import Positions
 from posenc.support import checks
 from posenc.support.checked import checked
@@ -34,17 +33,3 @@ def mrope_ids(text: int, height: int, width: int, *, frames: int = 1, after: int
     image = torch.cartesian_prod(torch.arange(frames), torch.arange(height), torch.arange(width)).T + text
     later = (torch.arange(after) + text + max(frames, height, width)).expand(3, -1)
     return Positions.mrope(torch.cat([before, image, later], dim=1)[:, None])
-
-
-ENTRY = Entry(
-    name="mrope_ids",
-    class_name="Positions",
-    builder="mrope_ids",
-    title="Positions of M-RoPE",
-    kind="positions",
-    published="2024-09",
-    axes=3,
-    formula="(n, n, n) for words, (t, y, x) for patches",
-    also_called=("get_rope_index", "mrope_position_ids", "qwen2_vl_positions"),
-    used_by=("Qwen2-VL", "Qwen2.5-VL", "GLM-4V"),
-)

@@ -15,7 +15,6 @@ from collections.abc import Sequence
 
 import torch
 
-from posenc.catalogue.entry import Entry
 from posenc.positions import Positions
 from posenc.support import checks
 from posenc.support.checked import checked
@@ -46,18 +45,3 @@ def msrope_ids(
     first = max(side // 2 for _, size in numbered for side in size)
     words = torch.arange(text)[None, :, None] + (first if layered is None else max(first, len(sizes)))
     return Positions.joint([Positions.at(words.expand(1, -1, 3)), *images])
-
-
-ENTRY = Entry(
-    name="msrope_ids",
-    class_name="Positions",
-    builder="msrope_ids",
-    title="Positions of MSRoPE",
-    kind="positions",
-    published="2025-08",
-    axes=3,
-    formula="(k, y - ⌈H/2⌉, x - ⌈W/2⌉), then text from max(⌊H/2⌋, ⌊W/2⌋)",
-    also_called=("msrope", "qwen_image", "multimodal_scalable_rope", "QwenEmbedRope", "scale_rope"),
-    used_by=("Qwen-Image", "Qwen-Image-Edit", "Qwen-Image-Layered"),
-    domains=("image",),
-)

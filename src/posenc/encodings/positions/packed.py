@@ -10,7 +10,6 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 
-from posenc.catalogue.entry import Entry
 from posenc.positions import Positions
 from posenc.support import checks
 from posenc.support.checked import checked
@@ -29,16 +28,3 @@ def packed(lengths: Sequence[int]) -> Positions:
     for length in lengths:
         checks.whole(lengths=length)
     return Positions.packed([0, *itertools.accumulate(lengths)])
-
-
-ENTRY = Entry(
-    name="packed",
-    class_name="Positions",
-    builder="packed",
-    title="Packed documents",
-    kind="positions",
-    published="2021-07",
-    formula="p = index in its document",
-    also_called=("sequence_packing", "cu_seqlens", "document_mask"),
-    used_by=("most training frameworks",),
-)

@@ -7,7 +7,6 @@ Siméoni et al. 2025, "DINOv3", section 3.2, and their code (from -1 to 1); Kiri
 
 from __future__ import annotations
 
-from posenc.catalogue.entry import Entry
 from posenc.encodings.bases.fourier import spread
 from posenc.positions import Positions
 from posenc.support.checked import checked
@@ -25,17 +24,3 @@ def patch_centres(height: int, width: int, *, low: float = -1.0, high: float = 1
     if low >= high:
         raise ValueError(f"low: expected less than high={high:g}, got {low:g}")
     return spread(height, width, low, high, corners=False)
-
-
-ENTRY = Entry(
-    name="patch_centres",
-    class_name="Positions",
-    builder="patch_centres",
-    title="Patch centres",
-    kind="positions",
-    published="2023-04",
-    axes=2,
-    formula="(y, x) = centres between -1 and 1",
-    also_called=("normalized_grid", "float_ids", "float positions"),
-    used_by=("DINOv3", "Segment Anything"),
-)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import torch
 
-from posenc.catalogue.entry import Entry
 from posenc.positions import Positions
 from posenc.support.checked import checked
 
@@ -24,17 +23,3 @@ def pixels(height: int, width: int, *, batch: int = 1) -> Positions:
     Raises ValueError for sizes that are not positive.
     """
     return Positions.pixels(torch.ones(batch, height, width, dtype=torch.bool))
-
-
-ENTRY = Entry(
-    name="pixels",
-    class_name="Positions",
-    builder="pixels",
-    title="Pixels of DETR",
-    kind="positions",
-    published="2020-05",
-    axes=2,
-    formula="(y, x) = count/(last count)·2π",
-    also_called=("detr_positions", "cumsum of the mask"),
-    used_by=("DETR", "Deformable DETR"),
-)

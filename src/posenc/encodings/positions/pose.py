@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import torch
 
-from posenc.catalogue.entry import Entry
 from posenc.positions import Positions
 from posenc.support.checked import checked
 
@@ -33,16 +32,3 @@ def pose(batch: int, length: int, max_positions: int = 16384, *, generator: torc
     skip = torch.randint(max_positions - length + 1, (batch, 1), generator=generator)
     plain = torch.arange(length)
     return Positions.at(plain + skip * (plain >= cut))
-
-
-ENTRY = Entry(
-    name="pose",
-    class_name="Positions",
-    builder="pose",
-    title="PoSE",
-    kind="positions",
-    published="2023-09",
-    formula="p, then p + u from a cut on",
-    also_called=("positional_skip_wise_training", "skip_wise"),
-    used_by=("research: LLaMA up to 128k tokens by its authors",),
-)

@@ -15,7 +15,6 @@ from collections.abc import Sequence
 
 import torch
 
-from posenc.catalogue.entry import Entry
 from posenc.positions import Positions
 from posenc.support import checks
 from posenc.support.checked import checked
@@ -59,16 +58,3 @@ def position_coupling(
 def _places(length: int, backwards: bool) -> list[int]:
     """1 for the least significant digit, in the order in which the digits are written."""
     return list(range(1, length + 1) if backwards else range(length, 0, -1))
-
-
-ENTRY = Entry(
-    name="position_coupling",
-    class_name="Positions",
-    builder="position_coupling",
-    title="Position coupling",
-    kind="positions",
-    published="2024-05",
-    formula="s + 1 + significance for digits, s for + and =",
-    also_called=("coupled_positions", "coupling"),
-    used_by=("research: arithmetic by its authors",),
-)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import torch
 
-from posenc.catalogue.entry import Entry
 from posenc.positions import Positions
 from posenc.support.checked import checked
 
@@ -28,16 +27,3 @@ def randomized(
     Raises ValueError for a length above max_positions.
     """
     return Positions.randomized(batch, length, max_positions, generator=generator)
-
-
-ENTRY = Entry(
-    name="randomized",
-    class_name="Positions",
-    builder="randomized",
-    title="Randomized positions",
-    kind="positions",
-    published="2023-05",
-    formula="p = sort(subset of 0 … max_positions-1)",
-    also_called=("random_positions", "randomized_positional_encodings", "randomised", "随机位置编码"),
-    used_by=("research: algorithmic tasks by its authors",),
-)

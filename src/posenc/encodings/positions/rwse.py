@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from posenc.catalogue.entry import Entry
 from posenc.encodings.positions.lappe import edges
 from posenc.positions import Positions
 from posenc.support import checks
@@ -41,19 +40,3 @@ def rwse(adjacency: Num[Tensor, "b n n"], *, steps: int = 8) -> Positions:
         power = power @ walk
         returns.append(power.diagonal(dim1=-2, dim2=-1))
     return Positions.at(torch.stack(returns, dim=-1))
-
-
-ENTRY = Entry(
-    name="rwse",
-    class_name="Positions",
-    builder="rwse",
-    title="RWSE",
-    kind="positions",
-    published="2021-10",
-    axes=8,
-    formula="diagonals of A D⁻¹, (A D⁻¹)², …, (A D⁻¹)^k",
-    also_called=("rwpe", "random_walk_pe", "random_walk_structural_encoding", "AddRandomWalkPE"),
-    used_by=("LSPE", "GraphGPS"),
-    arguments={"adjacency": "torch.ones(1, length, length).tril(1).triu(-1) - torch.eye(length)"},
-    domains=("graph",),
-)

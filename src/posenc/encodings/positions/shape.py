@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import torch
 
-from posenc.catalogue.entry import Entry
 from posenc.positions import Positions
 from posenc.support import checks
 from posenc.support.checked import checked
@@ -29,16 +28,3 @@ def shape(batch: int, length: int, *, max_shift: int = 500, generator: torch.Gen
     checks.whole(0, max_shift=max_shift)
     start = torch.randint(max_shift + 1, (batch,), generator=generator)
     return Positions.arange(batch, length, start)
-
-
-ENTRY = Entry(
-    name="shape",
-    class_name="Positions",
-    builder="shape",
-    title="SHAPE",
-    kind="positions",
-    published="2021-09",
-    formula="p + k, k ~ U{0 … K}",
-    also_called=("shifted_absolute_position_embedding", "random_shift"),
-    used_by=("research: machine translation by its authors",),
-)

@@ -8,7 +8,6 @@ posenc.rerotate; see there.
 
 from __future__ import annotations
 
-from posenc.catalogue.entry import Entry
 from posenc.positions import Positions
 from posenc.support import checks
 from posenc.support.checked import checked
@@ -27,16 +26,3 @@ def streaming_llm(length: int, *, sinks: int = 4, window: int = 1020) -> Positio
     checks.whole(window=window)
     checks.whole(0, sinks=sinks)
     return Positions.arange(1, min(length, sinks + window))
-
-
-ENTRY = Entry(
-    name="streaming_llm",
-    class_name="Positions",
-    builder="streaming_llm",
-    title="StreamingLLM",
-    kind="positions",
-    published="2023-09",
-    formula="p = index in the cache: sinks, then the last tokens",
-    also_called=("attention_sinks", "sink_cache", "streaming"),
-    used_by=("serving frameworks: unlimited chats",),
-)

@@ -16,7 +16,6 @@ import math
 
 import torch
 
-from posenc.catalogue.entry import Entry
 from posenc.positions import Positions
 from posenc.support import checks
 from posenc.support.checked import checked
@@ -65,17 +64,3 @@ def tmrope_ids(
     parts = [torch.arange(text).expand(3, -1), torch.full((3, marks), text), content, torch.full((3, marks), following)]
     parts.append((torch.arange(after) + following + (1 if marks else 0)).expand(3, -1))
     return Positions.mrope(torch.cat(parts, dim=1)[:, None])
-
-
-ENTRY = Entry(
-    name="tmrope_ids",
-    class_name="Positions",
-    builder="tmrope_ids",
-    title="Positions of TMRoPE",
-    kind="positions",
-    published="2025-03",
-    axes=3,
-    formula="(⌊25·seconds⌋, y, x) for patches, 25 a second for sound",
-    also_called=("time_aligned_multimodal_rope", "position_id_per_seconds", "qwen2_5_omni_positions"),
-    used_by=("Qwen2.5-Omni",),
-)

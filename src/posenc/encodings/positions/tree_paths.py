@@ -15,11 +15,10 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from posenc.catalogue.entry import Entry
 from posenc.positions import Positions
 from posenc.support import checks
 from posenc.support.checked import checked
-from posenc.support.tensor_checks import with_values
+from posenc.support.tensors import with_values
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Int
@@ -65,19 +64,3 @@ def tree_paths(
 
 def _first_outside(values: Tensor, low: int, high: int) -> int:
     return int(values[(values < low) | (values > high)][0])
-
-
-ENTRY = Entry(
-    name="tree_paths",
-    class_name="Positions",
-    builder="tree_paths",
-    title="Tree paths",
-    kind="positions",
-    published="2019-12",
-    axes=12,
-    formula="(branch of n, branch of its parent, …, 0)",
-    also_called=("tree_positions", "ast_positions", "path_words", "tree", "ast", "code_positions", "树位置"),
-    used_by=("Tree Transformers by Shiv and Quirk", "APE for trees"),
-    arguments={"parents": '(torch.arange(length)[None] - 1).div(2, rounding_mode="floor")'},
-    domains=("graph",),
-)

@@ -15,11 +15,10 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from posenc.catalogue.entry import Entry
 from posenc.positions import Positions
 from posenc.support import checks
 from posenc.support.checked import checked
-from posenc.support.tensor_checks import with_values
+from posenc.support.tensors import with_values
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Bool
@@ -48,17 +47,3 @@ def v2pe(visual: Bool[Tensor, "b t"], *, delta: float = 1 / 16, rounded: bool = 
     past = (ended.ceil() if rounded else ended).cumsum(dim=1)
     position = words + past + advance
     return Positions.at(position - position[:, :1])
-
-
-ENTRY = Entry(
-    name="v2pe",
-    class_name="Positions",
-    builder="v2pe",
-    title="V2PE",
-    kind="positions",
-    published="2024-12",
-    formula="p + 1 for a word, p + δ for a visual token",
-    also_called=("variable_visual_position_encoding", "v2pe_fix", "rope_pos_id_stride"),
-    used_by=("InternVL2-V2PE", "InternVL3"),
-    arguments={"visual": "(torch.arange(length) % 8 > 2)[None]"},
-)

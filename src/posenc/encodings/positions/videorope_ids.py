@@ -15,7 +15,6 @@ from typing import Literal, get_args
 
 import torch
 
-from posenc.catalogue.entry import Entry
 from posenc.positions import Positions
 from posenc.support import checks
 from posenc.support.checked import checked
@@ -54,17 +53,3 @@ def videorope_ids(
     before = torch.arange(text, dtype=torch.float64).expand(3, -1)
     later = (torch.arange(after, dtype=torch.float64) + following).expand(3, -1)
     return Positions.mrope(torch.cat([before, video, later], dim=1)[:, None])
-
-
-ENTRY = Entry(
-    name="videorope_ids",
-    class_name="Positions",
-    builder="videorope_ids",
-    title="Positions of VideoRoPE",
-    kind="positions",
-    published="2025-02",
-    axes=3,
-    formula="(t, t + y - H/2, t + x - W/2), t = T + δτ",
-    also_called=("diagonal_layout", "adjustable_temporal_spacing", "get_t_scale_rope_index"),
-    used_by=("research: Qwen2-VL by its authors", "Ming-Omni"),
-)

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import torch
 
-from posenc.catalogue.entry import Entry
 from posenc.positions import Positions
 from posenc.support import checks
 from posenc.support.checked import checked
@@ -38,17 +37,3 @@ def vrope_ids(text: int, height: int, width: int, *, frames: int = 1, after: int
     return Positions.mrope(
         torch.cat([before, torch.stack(sums) + text + used * time, later + text + used * frames], dim=1)[:, None]
     )
-
-
-ENTRY = Entry(
-    name="vrope_ids",
-    class_name="Positions",
-    builder="vrope_ids",
-    title="Positions of VRoPE",
-    kind="positions",
-    published="2025-02",
-    axes=4,
-    formula="(y + x, y + x', y' + x, y' + x') of each frame, counted on",
-    also_called=("temporal_centered_arrangement", "generate_nd_positions", "VRoPEVideoShape"),
-    used_by=("research: video language models by its authors",),
-)

@@ -7,7 +7,6 @@ Liu et al. 2021, "Swin Transformer", section 3.2.
 
 from __future__ import annotations
 
-from posenc.catalogue.entry import Entry
 from posenc.encodings.bases.window_bias import windows as cut_into_windows
 from posenc.positions import Positions
 from posenc.support import checks
@@ -27,17 +26,3 @@ def windows(height: int, width: int, *, side: int = 7, shift: int = 0) -> Positi
     checks.whole(side=side)
     checks.whole(0, shift=shift)
     return cut_into_windows(height, width, (side, side), shift=(shift, shift))
-
-
-ENTRY = Entry(
-    name="windows",
-    class_name="Positions",
-    builder="windows",
-    title="Windows of Swin",
-    kind="positions",
-    published="2021-03",
-    axes=2,
-    formula="(y, x), document = window",
-    also_called=("shifted_windows", "window_partition"),
-    used_by=("Swin", "Swin v2"),
-)

@@ -7,7 +7,6 @@ Gelberg et al. 2025, "Extending the Context of Pretrained LLMs by Dropping Their
 
 from __future__ import annotations
 
-from posenc.catalogue.entry import Entry
 from posenc.encodings.nope import NoPE
 from posenc.support.checked import checked
 
@@ -19,17 +18,3 @@ def drope() -> NoPE:
     The weights stay; train them for some per cent of the steps more, at the trained length.
     """
     return NoPE()
-
-
-ENTRY = Entry(
-    name="drope",
-    class_name="NoPE",
-    builder="drope",
-    title="DroPE",
-    kind="preset",
-    published="2025-12",
-    formula="R(p)q · R(p')k, then q·k",
-    also_called=("drop_positional_embeddings", "dropped_rope"),
-    used_by=("research: SmolLM and Llama 2 by its authors",),
-    domains=("text", "audio", "graph"),
-)

@@ -8,7 +8,6 @@ Gemma Team 2025, "Gemma 3 Technical Report", section 2. The window belongs to th
 from __future__ import annotations
 
 from posenc import frequencies
-from posenc.catalogue.entry import Entry
 from posenc.combined import PerLayer
 from posenc.encodings.rope import RoPE
 from posenc.frequencies.layouts import Layout
@@ -39,16 +38,3 @@ def gemma3(
     near = RoPE(d_head, frequencies=frequencies.rotary(d_head, local_base), layout=layout)
     far = RoPE(d_head, frequencies=frequencies.linear(frequencies.rotary(d_head, base), factor), layout=layout)
     return PerLayer([far if (n + 1) % 6 == 0 else near for n in range(n_layers)])
-
-
-ENTRY = Entry(
-    name="gemma3",
-    class_name="PerLayer",
-    builder="gemma3",
-    title="Gemma 3",
-    kind="preset",
-    published="2025-03",
-    formula="5 × RoPE(10⁴), RoPE(10⁶)/8, …",
-    also_called=("per_layer_base", "rope_local_base_freq", "local_global_rope"),
-    used_by=("Gemma 3", "Gemma 3n (without interpolation)"),
-)

@@ -7,7 +7,6 @@ Meta 2025, Llama 4 and its code. Its rotating layers attend within chunks of 819
 
 from __future__ import annotations
 
-from posenc.catalogue.entry import Entry
 from posenc.combined import PerLayer
 from posenc.encodings.bases.temperature import FloorLogTemperature
 from posenc.encodings.rope import RoPE
@@ -28,16 +27,3 @@ def irope(d_head: int, n_layers: int = 48, *, base: float = 500000.0, layout: La
     """
     rotating, still = RoPE(d_head, base=base, layout=layout), FloorLogTemperature()
     return PerLayer([still if (n + 1) % 4 == 0 else rotating for n in range(n_layers)])
-
-
-ENTRY = Entry(
-    name="irope",
-    class_name="PerLayer",
-    builder="irope",
-    title="iRoPE",
-    kind="preset",
-    published="2025-04",
-    formula="RoPE, RoPE, RoPE, temperature, …",
-    also_called=("i_rope", "llama4", "no_rope_layers", "interleaved_rope"),
-    used_by=("Llama 4",),
-)

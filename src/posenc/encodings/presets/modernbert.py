@@ -7,7 +7,6 @@ Warner et al. 2024, "Smarter, Better, Faster, Longer", section 2.1. The window b
 
 from __future__ import annotations
 
-from posenc.catalogue.entry import Entry
 from posenc.combined import PerLayer
 from posenc.encodings.rope import RoPE
 from posenc.frequencies.layouts import Layout
@@ -30,16 +29,3 @@ def modernbert(
     """
     far, near = RoPE(d_head, base=base, layout=layout), RoPE(d_head, base=local_base, layout=layout)
     return PerLayer([far if n % 3 == 0 else near for n in range(n_layers)])
-
-
-ENTRY = Entry(
-    name="modernbert",
-    class_name="PerLayer",
-    builder="modernbert",
-    title="ModernBERT",
-    kind="preset",
-    published="2024-12",
-    formula="RoPE(160 000), 2 × RoPE(10 000), …",
-    also_called=("modern_bert", "global_rope_theta", "local_rope_theta"),
-    used_by=("ModernBERT",),
-)

@@ -8,7 +8,6 @@ The window belongs to the call: attend(…, window=4096) in the rotating layers.
 
 from __future__ import annotations
 
-from posenc.catalogue.entry import Entry
 from posenc.combined import PerLayer
 from posenc.encodings.nope import NoPE
 from posenc.encodings.rope import RoPE
@@ -34,16 +33,3 @@ def rnope_swa(
     checks.whole(period=period)
     rotating, still = RoPE(d_head, base=base, layout=layout), NoPE()
     return PerLayer([still if (n + 1) % period == 0 else rotating for n in range(n_layers)])
-
-
-ENTRY = Entry(
-    name="rnope_swa",
-    class_name="PerLayer",
-    builder="rnope_swa",
-    title="RNoPE-SWA",
-    kind="preset",
-    published="2025-01",
-    formula="RoPE, RoPE, RoPE, q·k, …",
-    also_called=("rnope", "swan", "swan_gpt", "rope_to_nope", "smollm3"),
-    used_by=("Command A", "Cohere2", "EXAONE 4"),
-)

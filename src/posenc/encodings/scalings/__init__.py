@@ -1,1 +1,1 @@
-"""RoPE with scaled frequencies, by name: one file for each scaling of `posenc.frequencies`, with its catalogue entry."""
+"""RoPE with scaled frequencies, by name: one file and one page for each scaling of `posenc.frequencies`."""

@@ -8,7 +8,6 @@ Xiong et al. 2023, "Effective Long-Context Scaling of Foundation Models", sectio
 from __future__ import annotations
 
 from posenc import frequencies
-from posenc.catalogue.entry import Entry
 from posenc.encodings.rope import RoPE
 from posenc.frequencies.layouts import Layout
 from posenc.support.checked import checked
@@ -25,16 +24,3 @@ def adjusted_base(d_head: int, *, base: float = 500000.0, layout: Layout = "half
     Raises ValueError for sizes that do not fit.
     """
     return RoPE(d_head, frequencies=frequencies.rotary(d_head, base), layout=layout)
-
-
-ENTRY = Entry(
-    name="adjusted_base",
-    class_name="RoPE",
-    builder="adjusted_base",
-    title="Adjusted base",
-    kind="scaled",
-    published="2023-09",
-    formula="ω = b^(-2i/d), b = 500 000",
-    also_called=("abf", "rope_abf", "adjusted_base_frequency", "rope_theta"),
-    used_by=("Llama 3", "Code Llama", "Qwen2.5", "Mistral NeMo"),
-)

@@ -19,7 +19,6 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from posenc.catalogue.entry import Entry
 from posenc.encodings.rope import RoPE
 from posenc.frequencies import Frequencies
 from posenc.frequencies.layouts import Layout
@@ -27,9 +26,7 @@ from posenc.kernels.eager import constant
 from posenc.positions import Positions
 from posenc.support import checks
 from posenc.support.checked import checked
-from posenc.support.precision import full_precision
-from posenc.support.seams import check_coords
-from posenc.support.tensor_checks import floating, on_device_of
+from posenc.support.tensors import check_coords, floating, full_precision, on_device_of
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Float
@@ -157,16 +154,3 @@ class CLEX(RoPE):
             fourth = slope(at + 3, u + step * (first - second + third))
             u = u + step / 8 * (first + 3 * (second + third) + fourth)
         return u + known[-1]
-
-
-ENTRY = Entry(
-    name="clex",
-    class_name="CLEX",
-    title="CLEX",
-    kind="scaled",
-    published="2023-10",
-    needs=("parameters",),
-    formula="ln ω(t) = ln ν(t) + u(t), du/dt = a((u + 2 ln ν) U) D",
-    also_called=("continuous_length_extrapolation", "CLEXScalingRotaryEmbedding", "neural_ode_rope"),
-    used_by=("CLEX-LLaMA-2-7B", "CLEX-Phi-2", "CLEX-Mixtral-8x7B"),
-)

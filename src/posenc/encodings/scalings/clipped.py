@@ -8,7 +8,6 @@ arXiv 2602.05258, where it is named CoPE; the authors' code has n = 20. It has n
 from __future__ import annotations
 
 from posenc import frequencies
-from posenc.catalogue.entry import Entry
 from posenc.encodings.rope import RoPE
 from posenc.frequencies.layouts import Layout
 from posenc.support.checked import checked
@@ -26,16 +25,3 @@ def clipped(d_head: int, *, n: int = 20, base: float = 10000.0, layout: Layout =
     Raises ValueError for sizes that do not fit.
     """
     return RoPE(d_head, frequencies=frequencies.clipped(frequencies.rotary(d_head, base), n), layout=layout)
-
-
-ENTRY = Entry(
-    name="clipped",
-    class_name="RoPE",
-    builder="clipped",
-    title="Clipped RoPE",
-    kind="scaled",
-    published="2026-02",
-    formula="ω' = ω·(1 + cos(πk/(n-1)))/2, slowest n pairs",
-    also_called=("cope_clipped", "clipped_rope"),
-    used_by=("research: by its authors, up to 256k tokens",),
-)

@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 
 from posenc import frequencies
-from posenc.catalogue.entry import Entry
 from posenc.encodings.rope import RoPE
 from posenc.frequencies.layouts import Layout
 from posenc.support import checks
@@ -44,16 +43,3 @@ def deepseek_yarn(
     trained = frequencies.rotary(d_head, base)
     scaled = frequencies.yarn(trained, factor, trained_length, mscale=mscale, mscale_all_dim=mscale)
     return RoPE(d_head, frequencies=frequencies.softmax_mscale(scaled, factor, mscale), layout=layout)
-
-
-ENTRY = Entry(
-    name="deepseek_yarn",
-    class_name="RoPE",
-    builder="deepseek_yarn",
-    title="YaRN of DeepSeek",
-    kind="scaled",
-    published="2024-05",
-    formula="ω_i' = (1-γ_i)ω_i + γ_i ω_i/s, q·k (0.1 m ln s + 1)²/√d",
-    also_called=("softmax_mscale", "yarn_mscale", "mscale_all_dim", "mscale"),
-    used_by=("DeepSeek-V2", "DeepSeek-V3", "Kimi K2"),
-)

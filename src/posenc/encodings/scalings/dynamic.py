@@ -8,7 +8,6 @@ A post (emozilla, June 2023); Peng et al. 2023, "YaRN", section 3.3; transformer
 from __future__ import annotations
 
 from posenc import frequencies
-from posenc.catalogue.entry import Entry
 from posenc.encodings.rope import RoPE
 from posenc.frequencies.layouts import Layout
 from posenc.support import checks
@@ -39,17 +38,3 @@ def dynamic(
     checks.whole(4, d_head=d_head)
     family = frequencies.dynamic(frequencies.rotary(d_head, base), factor, trained_length)
     return RoPE(d_head, frequencies=family, length=length, layout=layout)
-
-
-ENTRY = Entry(
-    name="dynamic",
-    class_name="RoPE",
-    builder="dynamic",
-    title="Dynamic NTK",
-    kind="scaled",
-    by_length=True,
-    published="2023-06",
-    formula="base' = base·(s·n/L - (s-1))^(d/(d-2))",
-    also_called=("dynamic_ntk", "DynamicNTKScalingRotaryEmbedding", "dynamic_scaling"),
-    used_by=("InternLM2", "Qwen (the first)"),
-)

@@ -12,7 +12,6 @@ from __future__ import annotations
 from typing import Literal
 
 from posenc import frequencies
-from posenc.catalogue.entry import Entry
 from posenc.encodings.rope import RoPE
 from posenc.frequencies.layouts import Layout
 from posenc.support import checks
@@ -46,16 +45,3 @@ def dype(
     checks.whole(4, d_head=d_head)
     trained = frequencies.rotary(d_head, base)
     return RoPE(d_head, frequencies=frequencies.dype(trained, factor, time, trained_length, method=method), layout=layout)
-
-
-ENTRY = Entry(
-    name="dype",
-    class_name="RoPE",
-    builder="dype",
-    title="DyPE",
-    kind="scaled",
-    published="2025-10",
-    formula="base' = base·s^(2t²·d/(d-2)), or YaRN at t²·β",
-    also_called=("dynamic_position_extrapolation", "dy_yarn", "dy_ntk"),
-    used_by=("trained FLUX and Qwen-Image models, by its authors",),
-)

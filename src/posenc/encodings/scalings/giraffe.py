@@ -10,7 +10,6 @@ Where both are asked for, the power comes first.
 from __future__ import annotations
 
 from posenc import frequencies
-from posenc.catalogue.entry import Entry
 from posenc.encodings.rope import RoPE
 from posenc.frequencies.layouts import Layout
 from posenc.support.checked import checked
@@ -38,16 +37,3 @@ def giraffe(
     if trained_length is not None:
         scaled = frequencies.truncated(scaled, trained_length)
     return RoPE(d_head, frequencies=scaled, layout=layout)
-
-
-ENTRY = Entry(
-    name="giraffe",
-    class_name="RoPE",
-    builder="giraffe",
-    title="Giraffe",
-    kind="scaled",
-    published="2023-08",
-    formula="ω' = ω, 2π/(16 L) or 0; or ω·(1 - 2i/d)^k",
-    also_called=("truncated_basis", "power_basis", "power_scaling", "ScaledLlamaRotaryEmbedding"),
-    used_by=("research: Llama 13B by its authors",),
-)

@@ -8,7 +8,6 @@ Chen et al. 2023, "Extending Context Window of Large Language Models via Positio
 from __future__ import annotations
 
 from posenc import frequencies
-from posenc.catalogue.entry import Entry
 from posenc.encodings.rope import RoPE
 from posenc.frequencies.layouts import Layout
 from posenc.support.checked import checked
@@ -26,23 +25,3 @@ def linear(d_head: int, *, factor: float = 16.0, base: float = 10000.0, layout: 
     Raises ValueError for sizes that do not fit.
     """
     return RoPE(d_head, frequencies=frequencies.linear(frequencies.rotary(d_head, base), factor), layout=layout)
-
-
-ENTRY = Entry(
-    name="linear",
-    class_name="RoPE",
-    builder="linear",
-    title="Position interpolation",
-    kind="scaled",
-    published="2023-06",
-    formula="ω' = ω/s",
-    also_called=(
-        "position_interpolation",
-        "positional_interpolation",
-        "PI",
-        "linear_scaling",
-        "LinearScalingRotaryEmbedding",
-        "superhot",
-    ),
-    used_by=("Gemma 3 (full-attention layers, factor 8)", "LongChat", "Vicuna 16k"),
-)

@@ -8,7 +8,6 @@ Llama Team 2024, "The Llama 3 Herd of Models", section 3.4.2, and the code relea
 from __future__ import annotations
 
 from posenc import frequencies
-from posenc.catalogue.entry import Entry
 from posenc.encodings.rope import RoPE
 from posenc.frequencies.layouts import Layout
 from posenc.support.checked import checked
@@ -40,16 +39,3 @@ def llama3(
     trained = frequencies.rotary(d_head, base)
     scaled = frequencies.llama3(trained, factor, low_freq_factor, high_freq_factor, trained_length)
     return RoPE(d_head, frequencies=scaled, layout=layout)
-
-
-ENTRY = Entry(
-    name="llama3",
-    class_name="RoPE",
-    builder="llama3",
-    title="Llama 3 scaling",
-    kind="scaled",
-    published="2024-07",
-    formula="ω' = ω/s, ω, or between, by L·ω/2π",
-    also_called=("llama3_scaling", "llama-3.1", "rope_scaling_llama3"),
-    used_by=("Llama 3.1", "Llama 3.2", "Llama 3.3"),
-)

@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from posenc import frequencies
-from posenc.catalogue.entry import Entry
 from posenc.encodings.rope import RoPE
 from posenc.frequencies.layouts import Layout
 from posenc.support import checks
@@ -49,17 +48,3 @@ def longrope(
     long = [factor ** (i / max(pairs - 1, 1)) for i in range(pairs)] if long_factor is None else long_factor
     family = frequencies.longrope(frequencies.rotary(d_head, base), short, long, trained_length, factor=factor)
     return RoPE(d_head, frequencies=family, length=length, layout=layout)
-
-
-ENTRY = Entry(
-    name="longrope",
-    class_name="RoPE",
-    builder="longrope",
-    title="LongRoPE",
-    kind="scaled",
-    by_length=True,
-    published="2024-02",
-    formula="ω'_i = ω_i/λ_i, cos and sin × √(1 + ln s/ln L)",
-    also_called=("long_rope", "longrope2", "su", "Phi3LongRoPEScaledRotaryEmbedding"),
-    used_by=("Phi-3", "Phi-4-mini", "MiniCPM3"),
-)

@@ -8,7 +8,6 @@ A post of its author (bloc97, June 2023); Peng et al. 2023, "YaRN", section 3.1.
 from __future__ import annotations
 
 from posenc import frequencies
-from posenc.catalogue.entry import Entry
 from posenc.encodings.rope import RoPE
 from posenc.frequencies.layouts import Layout
 from posenc.support import checks
@@ -28,16 +27,3 @@ def ntk(d_head: int, *, factor: float = 4.0, base: float = 10000.0, layout: Layo
     """
     checks.whole(4, d_head=d_head)
     return RoPE(d_head, frequencies=frequencies.ntk(frequencies.rotary(d_head, base), factor), layout=layout)
-
-
-ENTRY = Entry(
-    name="ntk",
-    class_name="RoPE",
-    builder="ntk",
-    title="NTK-aware scaling",
-    kind="scaled",
-    published="2023-06",
-    formula="base' = base·s^(d/(d-2))",
-    also_called=("ntk_aware", "ntk_alpha", "ntk_rope", "NTKScaledRotaryEmbedding"),
-    used_by=("HunYuan", "Code Llama (in spirit: a base of 1 000 000)"),
-)

@@ -10,7 +10,6 @@ their code: in definition 2 γ is linear in turns, as in `frequencies.llama3`.
 from __future__ import annotations
 
 from posenc import frequencies
-from posenc.catalogue.entry import Entry
 from posenc.encodings.rope import RoPE
 from posenc.frequencies.layouts import Layout
 from posenc.support import checks
@@ -34,16 +33,3 @@ def ntk_by_parts(
     checks.even(d_head=d_head)
     scaled = frequencies.yarn(frequencies.rotary(d_head, base), factor, trained_length, attention_factor=1.0)
     return RoPE(d_head, frequencies=scaled, layout=layout)
-
-
-ENTRY = Entry(
-    name="ntk_by_parts",
-    class_name="RoPE",
-    builder="ntk_by_parts",
-    title="NTK by parts",
-    kind="scaled",
-    published="2023-08",
-    formula="ω_i' = (1-γ_i)ω_i + γ_i ω_i/s",
-    also_called=("ntk-by-parts interpolation", "by_parts"),
-    used_by=("the first half of YaRN",),
-)

@@ -8,7 +8,6 @@ Wang et al. 2024, "Resonance RoPE: Improving Context Length Generalization of La
 from __future__ import annotations
 
 from posenc import frequencies
-from posenc.catalogue.entry import Entry
 from posenc.encodings.rope import RoPE
 from posenc.frequencies.layouts import Layout
 from posenc.support.checked import checked
@@ -25,16 +24,3 @@ def resonance(d_head: int, *, base: float = 10000.0, layout: Layout = "half") ->
     Raises ValueError for sizes that do not fit.
     """
     return RoPE(d_head, frequencies=frequencies.resonance(frequencies.rotary(d_head, base)), layout=layout)
-
-
-ENTRY = Entry(
-    name="resonance",
-    class_name="RoPE",
-    builder="resonance",
-    title="Resonance RoPE",
-    kind="scaled",
-    published="2024-03",
-    formula="ω' = 2π/round(2π/ω)",
-    also_called=("resonance_rope", "resonance_yarn"),
-    used_by=("research: LLaMA 2 by its authors",),
-)

@@ -9,7 +9,6 @@ The authors' code multiplies with 0.9: margin=0.9.
 from __future__ import annotations
 
 from posenc import frequencies
-from posenc.catalogue.entry import Entry
 from posenc.encodings.rope import RoPE
 from posenc.frequencies.layouts import Layout
 from posenc.support.checked import checked
@@ -42,17 +41,3 @@ def riflex(
         frequencies=frequencies.riflex(frequencies.rotary(d_head, base), length, repeats=repeats, margin=margin),
         layout=layout,
     )
-
-
-ENTRY = Entry(
-    name="riflex",
-    class_name="RoPE",
-    builder="riflex",
-    title="RIFLEx",
-    kind="scaled",
-    published="2025-02",
-    formula="ω' = 2π/L for one pair of the time axis",
-    also_called=("riflex_rope", "intrinsic_frequency", "get_1d_rotary_pos_embed_riflex"),
-    used_by=("trained HunyuanVideo and CogVideoX models, by its authors",),
-    domains=("image",),
-)

@@ -10,7 +10,6 @@ ramp of their code: the paper's γ, equation 18, is linear in turns.
 from __future__ import annotations
 
 from posenc import frequencies
-from posenc.catalogue.entry import Entry
 from posenc.encodings.rope import RoPE
 from posenc.frequencies.layouts import Layout
 from posenc.support import checks
@@ -44,16 +43,3 @@ def yarn(
     trained = frequencies.rotary(d_head, base)
     scaled = frequencies.yarn(trained, factor, trained_length, beta_fast=beta_fast, beta_slow=beta_slow)
     return RoPE(d_head, frequencies=scaled, layout=layout)
-
-
-ENTRY = Entry(
-    name="yarn",
-    class_name="RoPE",
-    builder="yarn",
-    title="YaRN",
-    kind="scaled",
-    published="2023-08",
-    formula="ω_i' = (1-γ_i)ω_i + γ_i ω_i/s, cos and sin × (0.1 ln s + 1)",
-    also_called=("yarn_scaling", "YaRNScaledRotaryEmbedding", "yet another rope extension"),
-    used_by=("gpt-oss", "DeepSeek-V3", "OLMo 3", "Qwen2.5 (beyond 32k tokens)"),
-)

@@ -1,1 +1,1 @@
-"""Queries multiplied by a function of their position, by name: one file for each formula of `encodings.temperature`."""
+"""Pages of the numbers that multiply queries by their position; `encodings.bases.temperature` makes them."""

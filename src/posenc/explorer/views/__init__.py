@@ -6,7 +6,6 @@ Parameters            its typed and bounded parameters
 data(asked)           the numbers, the Python that makes them, and facts
 POSITION              the page's parameter for a position; only for views that show one
 EXPORTED              the requests that an exported page can answer, the default first
-uploaded(contents)    only for views that read an uploaded file
 """
 
 from __future__ import annotations
@@ -19,8 +18,9 @@ from typing import Any
 
 import posenc
 from posenc.explorer.data import Data
-from posenc.explorer.parameters import Parameters, Refused, parse, schema
+from posenc.explorer.parameters import Parameters, Refused, one_of, parse, schema
 from posenc.explorer.rows import ROWS
+from posenc.learn.claims import LEDGER
 
 HERE = Path(__file__).parent
 
@@ -42,7 +42,7 @@ NAMES = (*PAGES, *(name for name, order in ORDERS.items() if order is None))
 def view(name: str) -> ModuleType:
     """The module of a view. Raises Refused for an unknown name."""
     if name not in NAMES:
-        raise Refused(f"view: {name[:40]!r} is none; there are {', '.join(NAMES)}")
+        raise Refused(f"view: expected {one_of(NAMES, name)}, got {name[:40]!r}")
     return importlib.import_module(f"posenc.explorer.views.{name}")
 
 
@@ -53,29 +53,15 @@ def data(name: str, values: object) -> Data:
     try:
         result: Data = module.data(parameters)
     except (ValueError, TypeError, ArithmeticError) as error:
-        raise _refused(error) from error
+        raise error if isinstance(error, Refused) else Refused(str(error)) from error
     return result
-
-
-def uploaded(name: str, contents: bytes) -> Data:
-    """The data of a view for an uploaded file. Raises Refused if it cannot be read, or the view reads no files."""
-    module = view(name)
-    if not hasattr(module, "uploaded"):
-        raise Refused(f"view: {name} reads no file")
-    try:
-        result: Data = module.uploaded(contents)
-    except (ValueError, TypeError, ArithmeticError) as error:
-        raise _refused(error) from error
-    return result
-
-
-def _refused(error: Exception) -> Refused:
-    return error if isinstance(error, Refused) else Refused(str(error))
 
 
 def known() -> dict[str, Any]:
-    """What a page knows before it asks: the version, the parameters of every view, where the rows of the notes lead."""
-    return {"version": posenc.__version__, "schemas": schemas(), "rows": {row.name: row.view for row in ROWS.values()}}
+    """What a page knows before it asks: the version, the parameters of every view, where the rows of the notes lead, and
+    beside which row each of the notes' statements stands."""
+    rows, claims = {row.name: row.view for row in ROWS.values()}, {claim.id: claim.row for claim in LEDGER.values()}
+    return {"version": posenc.__version__, "schemas": schemas(), "rows": rows, "claims": claims}
 
 
 def schemas() -> dict[str, dict[str, dict[str, object]]]:

@@ -22,10 +22,10 @@ from pydantic import Field
 import posenc
 from posenc.catalogue.description import SEAMS, TRAITS, requested
 from posenc.catalogue.lookup import BY_NAME, directed
+from posenc.encoding import scale_of
 from posenc.explorer.data import Data, run
 from posenc.explorer.parameters import Parameters as Base
 from posenc.explorer.parameters import encodings
-from posenc.structure import scale_of
 from posenc.support.languages import LANGUAGES
 
 ORDER = 150
@@ -138,7 +138,7 @@ def _python(params: Parameters) -> str:
     one_word = "\nx, w_k = x[:, :1].expand_as(x), w_q  # one word everywhere, its key the same as its query"
     return f"""import torch
 import posenc
-from posenc.structure import scale_of
+from posenc.encoding import scale_of
 
 
 {source}

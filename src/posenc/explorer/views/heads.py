@@ -39,12 +39,13 @@ EXPORTED = (
 
 
 def data(params: Parameters) -> Data:
-    task = trained_words.split(params.sentence).task
+    task, words = trained_words.split(params.sentence)
     python = _python(params)
     variables = run(python)
     about = trained_words.about()
     facts = {
         "task": task,
+        "unknown": sorted({*words} - {*about["tasks"][task]["vocabulary"]}),
         "reads": [{"words": variables[name].words, "answers": variables[name].answers} for name in ("without", "with_")],
         "links": trained_words.LINKS[task],
         "asked": about["tasks"][task]["asked"],

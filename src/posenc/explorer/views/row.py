@@ -8,6 +8,7 @@ from posenc.explorer.data import Data
 from posenc.explorer.parameters import Parameters as Base
 from posenc.explorer.parameters import labelled
 from posenc.explorer.rows import ROWS
+from posenc.learn.claims import LEDGER, Claim
 
 if TYPE_CHECKING:
     Name = str
@@ -32,5 +33,17 @@ def data(params: Parameters) -> Data:
         "notes": row.notes,
         "commands": list(dict.fromkeys((f"posenc walk {row.name}", row.command))),
         "figures": row.figures().as_dict(),
+        "claims": [_checked(claim) for claim in LEDGER.values() if claim.row == row.name],
     }
     return Data({}, python, facts)
+
+
+def _checked(claim: Claim) -> dict[str, object]:
+    """A statement of the notes about this row, with the verdict and the value that are computed now."""
+    evidence = claim.check()
+    return {
+        "id": claim.id,
+        "words": claim.words.as_dict(),
+        "verdict": evidence.verdict.words.as_dict(),
+        "value": evidence.value.as_dict(),
+    }

@@ -27,8 +27,8 @@ WIDEST = 256  # channels of a head
 _pack = struct.Struct("28qd").pack  # struct Banded
 
 
-def served(q: Float[Tensor, "b h t d"], k: Float[Tensor, "b g t d"], v: Float[Tensor, "b g t d"]) -> bool:
-    """Whether `attended` can compute this: eager fp32 or bf16 on the CPU without gradients, with the C++ kernels.
+def can_serve(q: Float[Tensor, "b h t d"], k: Float[Tensor, "b g t d"], v: Float[Tensor, "b g t d"]) -> bool:
+    """Whether `attend` can compute this: eager fp32 or bf16 on the CPU without gradients, with the C++ kernels.
 
     It computes in fp32. Where the processor has AMX, torch's kernel multiplies bf16 several times faster and keeps it.
     """
@@ -41,7 +41,7 @@ def served(q: Float[Tensor, "b h t d"], k: Float[Tensor, "b g t d"], v: Float[Te
     return alike and dense and q.numel() > 0 and _kernel() is not None
 
 
-def attended(
+def attend(
     q: Float[Tensor, "b h t d"],
     k: Float[Tensor, "b g t d"],
     v: Float[Tensor, "b g t d"],
@@ -52,7 +52,7 @@ def attended(
     cutoff: Int[Tensor, "b h"] | None = None,
     sums: Float[Tensor, "b h t"] | None = None,
 ) -> None:
-    """Writes the attention of every query to its own key and the `left` before it into `out`, fp32. Only where `served`.
+    """Writes the attention of every query to its own key and the `left` before it into `out`, fp32. Only where `can_serve`.
 
     bias    added to the logits at distances 0 … left and perhaps further, fp32
     sums    gets the logarithm of each query's sum of exponentials; fp32, in memory token by token

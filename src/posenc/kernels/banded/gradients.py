@@ -31,7 +31,7 @@ def gradients(
     cutoff: Int[Tensor, "b h"],
     learned: bool,
 ) -> tuple[Float[Tensor, "b h t d"], Float[Tensor, "b g t d"], Float[Tensor, "b g t d"], Float[Tensor, "h n"] | None]:
-    """Of q, k, v and, where it is `learned`, of the bias, in fp32. Only where `banded.served`; grad has q's dtype.
+    """Of q, k, v and, where it is `learned`, of the bias, in fp32. Only where `banded.can_serve`; grad has q's dtype.
 
     sums    the logarithm of each query's sum of exponentials
     inner   Σ grad·out over the channels, less the gradient of sums

@@ -26,7 +26,7 @@ Formula = Callable[[Tensor, Tensor, Tensor], Tensor]
 _pack = struct.Struct("17q").pack  # struct CopeCounts
 
 
-def served(logits: Tensor, scores: Tensor, seen: Tensor) -> bool:
+def can_serve(logits: Tensor, scores: Tensor, seen: Tensor) -> bool:
     """Whether `added` can compute this: eager fp32 on the CPU, with the C++ kernels, and one mask for all heads."""
     if logits.dtype != torch.float32 or not plain_on_cpu(logits, scores, seen):
         return False
@@ -37,7 +37,7 @@ def added(
     logits: Float[Tensor, "b h i j"], scores: Float[Tensor, "b h i n"], seen: Bool[Tensor, "#b 1 i j"], formula: Formula
 ) -> Float[Tensor, "b h i j"]:
     """The logits with their term, for keys in causal order: the bits of `formula`, which is the same in plain torch and
-    whose gradients are differentiated again. Only where `served`."""
+    whose gradients are differentiated again. Only where `can_serve`."""
     if wants_gradient(logits, scores):
         return _Differentiable.apply(formula, logits, scores, seen)  # type: ignore[no-any-return]
     logits, scores, seen = _in_rows(logits, scores, seen)

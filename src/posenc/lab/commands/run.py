@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import shlex
-from dataclasses import dataclass, replace
+import time
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
@@ -61,6 +62,7 @@ class Wanted:
     again     how to continue after an interruption
     repeat    the command that repeats the training, with {steps} for the number of steps; default posenc lab run
     show      prints the findings; default tables of all numbers
+    begun     time of the monotonic clock from which a budget counts
     """
 
     experiment: Experiment
@@ -80,6 +82,7 @@ class Wanted:
     again: str = ""
     repeat: str = ""
     show: Show | None = None
+    begun: float = field(default_factory=time.monotonic)
 
     @property
     def how_to_go_on(self) -> str:
@@ -373,6 +376,7 @@ def swept(wanted: Wanted, tell: Any) -> Outcome:
         command=wanted.command or wanted.repeat or command_of(wanted),
         progress=tell,
         train=partial(run_trial, weights=wanted.out / WEIGHTS) if wanted.keep_weights else None,
+        begun=wanted.begun,
     )
 
 
@@ -405,9 +409,10 @@ def say_end(outcome: Outcome, out: Path, console: Console, called: str) -> None:
     others = f"; the folder also holds {number(outcome.others, 'trial')} with other settings or another text"
     others = others if outcome.others else ""
     diverged = f", {len(outcome.diverged)} diverged" if outcome.diverged else ""
+    late = f", {len(outcome.late)} left out when the budget was over" if outcome.late else ""
     console.print(
-        f"{called}: {number(outcome.ran, 'trial')} run, {outcome.reused} found, {len(outcome.failed)} failed{diverged}, "
-        f"{outcome.seconds:.0f} s{others}",
+        f"{called}: {number(outcome.ran, 'trial')} run, {outcome.reused} found, {len(outcome.failed)} failed{diverged}"
+        f"{late}, {outcome.seconds:.0f} s{others}",
         soft_wrap=True,
         markup=False,
     )

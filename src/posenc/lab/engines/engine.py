@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -32,6 +33,7 @@ class Context:
     provenance: Sequence[Mapping[str, str]]  # of each trial on the sweep's machine; other machines must agree
     folder: Path
     train: Train | None = None  # None: `posenc.lab.trial.training.run_trial`, imported in the process that runs the trial
+    until: float = math.inf  # time of the monotonic clock at which trials of this machine end, whatever is left
 
 
 class Engine(Protocol):

@@ -33,7 +33,7 @@ class Local:
         count = self._asked or len(devices) or cores()
         environments = [{"CUDA_VISIBLE_DEVICES": device} for device in devices]
         with Workers(min(count, len(trials)), shared, environments) as workers:
-            yield from workers.run([Job(_trial, (trial,)) for trial in trials], context.reserve)
+            yield from workers.run([Job(_trial, (trial,)) for trial in trials], context.reserve, context.until)
 
     def close(self) -> None:
         pass

@@ -75,15 +75,17 @@ class Workers:
         self._processes.clear()
         self._numbers.clear()
 
-    def run(self, jobs: Sequence[Job], take: Callable[[int], bool] = lambda number: True) -> Iterator[Event]:
+    def run(
+        self, jobs: Sequence[Job], take: Callable[[int], bool] = lambda number: True, until: float = math.inf
+    ) -> Iterator[Event]:
         """Runs the jobs in order, each on the next free worker; yields reports and results as they arrive.
 
         A job that raises, or whose process dies, fails alone; the others go on. `take` is called just before a job
-        starts; the job is skipped if it returns False.
+        starts; the job is skipped if it returns False. At the time `until` of the monotonic clock it ends, whatever runs.
         """
         waiting = list(enumerate(jobs))[::-1]
         running: dict[Connection, int] = {}
-        while waiting or running:
+        while (waiting or running) and time.monotonic() < until:
             for connection in list(self._processes):
                 while waiting and connection not in running and not take(waiting[-1][0]):
                     waiting.pop()
@@ -94,7 +96,8 @@ class Workers:
                         self._replace(connection)
                     else:
                         running[connection] = waiting.pop()[0]
-            for ready in wait(list(running)) if running else ():  # no worker runs if no job was taken
+            patience = None if until == math.inf else max(until - time.monotonic(), 0.0)
+            for ready in wait(list(running), patience) if running else ():  # no worker runs if no job was taken
                 assert isinstance(ready, Connection)
                 try:
                     event: Event = ready.recv()

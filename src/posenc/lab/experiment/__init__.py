@@ -215,6 +215,7 @@ class TaskPlan(Strict):
                      `training` if left out
     enough_steps     steps with which posenc's own runs converged, or their most steps where none did; a time budget that
                      gives fewer is announced before training
+    least_steps      steps that a comparison needs; a time budget that gives fewer drops seeds, then encodings
     """
 
     task: SerializeAsAny[Task]
@@ -229,6 +230,7 @@ class TaskPlan(Strict):
     tuning_steps: int | None = Field(default=None, ge=1)
     oracle: bool = False
     enough_steps: int | None = Field(default=None, ge=1)
+    least_steps: int | None = Field(default=None, ge=1)
 
     @field_validator("task", mode="before")
     @classmethod
@@ -240,7 +242,7 @@ class TaskPlan(Strict):
         """Older results do not have these settings."""
         unset = [
             name
-            for name in ("then", "settings", "own_scales", "joint_scales", "tuning_steps", "enough_steps")
+            for name in ("then", "settings", "own_scales", "joint_scales", "tuning_steps", "enough_steps", "least_steps")
             if not getattr(self, name)
         ]
         return {name: value for name, value in serialize(self).items() if name not in unset}
@@ -292,7 +294,7 @@ class Experiment(Strict):
 
     sources      the text of the files that hold users' own encodings, by the word that names them
     first_seed   the seeds are first_seed, first_seed + 1, …
-    budget       seconds for the whole sweep; the steps of every task are multiplied by the largest number that fits
+    budget       seconds for the whole command; the steps of every task are multiplied by the largest number that fits
     properties   whether properties that need no training are measured too (`trial.fp64_properties`)
     fewer_seeds  encodings with fewer seeds than the others, which run after the others: {fire: 3}
     draws        of random positions, for encodings that are trained at random positions

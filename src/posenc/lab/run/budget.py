@@ -1,18 +1,21 @@
-"""A time budget turned into training steps.
+"""A time budget turned into training steps: a deadline by the clock, from the start of the command.
 
-    speed of every encoding ─► measurements ─► speed again ─► the largest number of steps that fits the time left
+    speed of the encodings ─► what fits ─► other measurements ─► training, which ends at its time, whatever is left
 
-The speed is measured twice and the faster result counts, so that a short load on the machine does not halve the training.
+The speed is measured in at most a tenth of the budget. Where too few steps would fit for a comparison, seeds are left out
+first, then encodings, the slowest first; where that is not enough, the budget is refused before training, with one that is
+enough.
 A budget needs trials that run on this machine.
 """
 
 from __future__ import annotations
 
 import math
+import shlex
 import statistics
 import time
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from posenc.lab.engines.workers import Job, Workers
 from posenc.lab.experiment import Experiment, Trial
@@ -22,8 +25,10 @@ if TYPE_CHECKING:
     from posenc.lab.text.corpus import Corpus
     from posenc.lab.trial.training import Hardware
 
-CLOSING = 12.0  # seconds kept for starting the workers and writing the report
-MARGIN = 1.1  # over the estimated time, where a budget is recommended
+CLOSING = 12.0  # seconds of a quiet machine, kept for starting the workers and writing the report
+MARGIN = 1.1  # of the estimated time: what a plan leaves free, and what is added where a budget is recommended
+MEASURING = 0.1  # of a budget, at most
+BUSY = 0.8  # share of a processor; a machine that gives a training step less is said to be busy
 FEW_ROWS = 8  # rows that are scored to estimate the time of scoring
 
 A_FEW_STEPS = 4  # steps that are measured of training on after a change
@@ -32,13 +37,29 @@ Speed = tuple[float, float]  # seconds of a training step; and of what more step
 Kind = tuple[str, str, bool, bool]  # task, encoding, whether it is an oracle, whether it trains on after a change
 
 
+class Plan(NamedTuple):
+    """What fits a budget. until: the time of the monotonic clock after which no trial is to be training."""
+
+    experiment: Experiment
+    until: float
+
+
+class Timed(NamedTuple):
+    """The speed of one trial, and the share of a processor that its training steps were given."""
+
+    step: float
+    fixed: float
+    share: float
+
+
 def planned_before(experiment: Experiment, manifest: Mapping[str, Any] | None) -> Experiment | None:
     """The experiment with the steps that an earlier sweep planned for it; None if there is no such plan."""
     if experiment.budget is None or manifest is None:
         return None
     kept = Experiment.model_validate(manifest["experiment"])
     factor = kept.tasks[0].training.steps // experiment.tasks[0].training.steps
-    return kept if multiplied(experiment, factor) == kept else None
+    less = [*fewer_seeds(experiment), with_encodings(experiment, words_of(kept))]
+    return kept if any(multiplied(one, factor) == kept for one in less) else None
 
 
 def plan(
@@ -46,39 +67,123 @@ def plan(
     workers: int,
     text: Corpus | None,
     hardware: Hardware,
-    measure: Callable[[], object],
+    deadline: float,
+    reserved: Callable[[Experiment], float],
     say: Callable[[str], None],
     note: Callable[[str], None],
-) -> Experiment:
-    """The experiment with as many steps as fit its budget, counted from this call.
+) -> Plan:
+    """As much of the experiment, with as many steps, as fits before the deadline, a time of the monotonic clock.
 
-    `note` is called where they are too few to converge.
-
-    `measure` makes the other measurements. It is called between the two measurements of speed, and its time counts
-    against the budget.
+    `reserved` are seconds of a quiet machine for other measurements. `note` is called where the machine is busy, where
+    something is left out, and where steps are too few to converge. Raises ValueError where nothing fits.
     """
-    assert experiment.budget is not None
-    begun = time.perf_counter()
+    budget = experiment.budget
+    assert budget is not None
+    begun = time.monotonic()
     trials = [*experiment.tuning(), *experiment.trials()]
     count = min(workers, len(trials))
     say("the speed of each encoding")
-    first = speeds(trials, count, text, hardware)
-    measure()
-    say("the speed of each encoding again")
-    second = speeds(trials, count, text, hardware)
-    fastest = {kind: (min(a[0], second.get(kind, a)[0]), min(a[1], second.get(kind, a)[1])) for kind, a in first.items()}
-    spent = time.perf_counter() - begun + CLOSING
-    planned = multiplied(experiment, largest_factor(trials, fastest, count, experiment.budget - spent))
-    if line := too_short(planned, lambda enough: spent + time_of(enough, fastest, count)):
-        note(line)
-    return planned
+    known, share = speeds(trials, count, text, hardware, begun + MEASURING * budget)
+    if share < BUSY:
+        note(f"this machine is busy: training gets {share:.0%} of a processor, so fewer steps fit")
+    until = deadline - CLOSING / share
+    left = until - time.monotonic()
+
+    def seconds_of(one: Experiment) -> float:
+        trials = time_of([*one.tuning(), *one.trials()], known, count)
+        return budget - left + reserved(one) / share + MARGIN * trials
+
+    less = list(smaller(experiment, known))
+    fit = (fitting(one, known, count, left - reserved(one) / share) for one in less)
+    if (planned := next(filter(None, fit), None)) is None:
+        raise ValueError(refusal(experiment, less[-1], seconds_of))
+    for line in (dropped(experiment, planned), too_short(planned, seconds_of)):
+        if line:
+            note(line)
+    return Plan(planned, until)
 
 
-def too_short(planned: Experiment, seconds_of: Callable[[list[Trial]], float]) -> str | None:
-    """A line if the steps are fewer than what convergence takes, with the budget that would be enough; otherwise None.
+def smaller(experiment: Experiment, speeds: Mapping[Kind, Speed]) -> Iterator[Experiment]:
+    """The experiment, then with ever fewer seeds, then with one seed and ever fewer encodings, the slowest out first."""
+    yield from fewer_seeds(experiment)
+    took = dict.fromkeys(words_of(experiment), 0.0)
+    for trial in experiment.trials():
+        took[trial.encoding] = took.get(trial.encoding, 0.0) + time_of([trial], speeds, 1)
+    words = sorted(words_of(experiment), key=lambda word: took[word])
+    for count in range(len(words) - 1, 1, -1):
+        yield with_encodings(experiment, words[:count])
 
-    `seconds_of` is the time that trials take in all.
-    """
+
+def fewer_seeds(experiment: Experiment) -> Iterator[Experiment]:
+    yield experiment
+    for seeds in range(experiment.seeds - 1, 0, -1):
+        fewer = {word: min(seeds, count) for word, count in experiment.fewer_seeds.items()}
+        yield experiment.model_copy(update={"seeds": seeds, "fewer_seeds": fewer})
+
+
+def words_of(experiment: Experiment) -> list[str]:
+    return list(dict.fromkeys(word for plan in experiment.tasks for word in experiment.of(plan)))
+
+
+def with_encodings(experiment: Experiment, words: list[str]) -> Experiment:
+    """The experiment with one seed and these of its encodings."""
+
+    def kept(encodings: tuple[str, ...] | None) -> tuple[str, ...] | None:
+        return None if encodings is None else tuple(word for word in encodings if word in words)
+
+    tasks = tuple(plan.model_copy(update={"encodings": kept(plan.encodings)}) for plan in experiment.tasks)
+    sources = {word: text for word, text in experiment.sources.items() if word in words}
+    changes = {"encodings": kept(experiment.encodings), "tasks": tasks, "sources": sources, "seeds": 1, "fewer_seeds": {}}
+    return experiment.model_copy(update=changes)
+
+
+def fitting(experiment: Experiment, speeds: Mapping[Kind, Speed], workers: int, seconds: float) -> Experiment | None:
+    """The experiment with as many steps as fit; None if those are fewer than a comparison needs."""
+    trials = [*experiment.tuning(), *experiment.trials()]
+    planned = multiplied(experiment, largest_factor(trials, speeds, workers, seconds / MARGIN))
+    if MARGIN * time_of([*planned.tuning(), *planned.trials()], speeds, workers) > seconds:
+        return None
+    few = any(plan.least_steps and plan.training.steps < plan.least_steps for plan in planned.tasks)
+    return None if few else planned
+
+
+def dropped(experiment: Experiment, planned: Experiment) -> str:
+    """A line that names what was left out of the experiment; empty if nothing was."""
+    lost = [word for word in words_of(experiment) if word not in words_of(planned)]
+    parts = [f"{experiment.seeds - planned.seeds} of {experiment.seeds} seeds"] * (planned.seeds < experiment.seeds)
+    parts += [f"the encodings {', '.join(lost)}"] * bool(lost)
+    return f"left out to fit {experiment.budget:g} s: {'; '.join(parts)}" if parts else ""
+
+
+def repeated(command: str, experiment: Experiment, planned: Experiment) -> str:
+    """The command of `posenc compare` with the encodings that were not left out; any other command as it is."""
+    words = shlex.split(command)
+    if words_of(planned) == words_of(experiment) or words[:2] != ["posenc", "compare"]:
+        return command
+    if "--encodings" in words:
+        at = words.index("--encodings")
+        del words[at : at + 2]
+    return shlex.join([*words[:2], "--encodings", ",".join(words_of(planned)), *words[2:]]).replace("'{steps}'", "{steps}")
+
+
+def refusal(experiment: Experiment, last: Experiment, seconds_of: Callable[[Experiment], float]) -> str:
+    """The line that says which budget would do, for the least and for all of the experiment."""
+
+    def needed(one: Experiment) -> str:
+        plans = [plan.training.model_copy(update={"steps": plan.least_steps or plan.training.steps}) for plan in one.tasks]
+        tasks = (plan.model_copy(update={"training": each}) for plan, each in zip(one.tasks, plans, strict=True))
+        least = one.model_copy(update={"tasks": tuple(tasks)})
+        return f"{math.ceil(seconds_of(least))}s"
+
+    few = f"{len(words_of(last))} encodings" if len(words_of(last)) > 1 else "one encoding"
+    return (
+        f"--budget: {experiment.budget:g} s is too short for a comparison on this machine; one seed of {few} needs about "
+        f"{needed(last)}, all of it {needed(experiment)}"
+    )
+
+
+def too_short(planned: Experiment, seconds_of: Callable[[Experiment], float]) -> str | None:
+    """A line if the steps are fewer than what convergence takes, with the budget that would be enough; otherwise None."""
     short = [plan for plan in planned.tasks if plan.enough_steps and plan.training.steps < plan.enough_steps]
     if not short:
         return None
@@ -90,7 +195,7 @@ def too_short(planned: Experiment, seconds_of: Callable[[list[Trial]], float]) -
         for plan in planned.tasks
     ]
     enough = planned.model_copy(update={"tasks": tuple(plans)})
-    minutes = math.ceil(MARGIN * seconds_of([*enough.tuning(), *enough.trials()]) / 60)
+    minutes = math.ceil(seconds_of(enough) / 60)
     return (
         f"this budget is too short to converge ({lacking}), so encodings may not be ranked; --budget {minutes}m is enough"
     )
@@ -111,33 +216,49 @@ def multiplied(experiment: Experiment, factor: int) -> Experiment:
     return experiment.model_copy(update={"tasks": tasks})
 
 
-def speeds(trials: list[Trial], workers: int, text: Corpus | None, hardware: Hardware) -> dict[Kind, Speed]:
-    """The speed of each kind of trial, measured with as many workers as the sweep uses. Kinds that fail are left out."""
+def speeds(
+    trials: list[Trial], workers: int, text: Corpus | None, hardware: Hardware, until: float
+) -> tuple[dict[Kind, Speed], float]:
+    """The speed of each kind of trial, with as many workers as the sweep uses, and their median share of a processor.
+
+    A kind that fails is left out. Once the time is over and one is known, the others count as slow as the slowest.
+    """
     kinds = {kind_of(trial): trial for trial in trials}
-    result, names = dict[Kind, Speed](), list(kinds)
+    known, shares, failed, names = dict[Kind, Speed](), list[float](), set[Kind](), list(kinds)
     with Workers(workers, (text, hardware)) as running:
         for event in running.run([Job(speed, (trial,)) for trial in kinds.values()]):
             if event.value is not None:
-                result[names[event.number]] = event.value
-    return result
+                known[names[event.number]] = event.value[:2]
+                shares.append(event.value.share)
+            elif event.finished:
+                failed.add(names[event.number])
+            if known and time.monotonic() > until:
+                break
+    if not known:
+        return {}, 1.0
+    slowest = max(step for step, _ in known.values()), max(fixed for _, fixed in known.values())
+    return {kind: known.get(kind, slowest) for kind in kinds if kind not in failed}, min(statistics.median(shares), 1.0)
 
 
-def speed(shared: tuple[Corpus | None, Hardware], trial: Trial, report: Callable[[float], None]) -> Speed:
+def speed(shared: tuple[Corpus | None, Hardware], trial: Trial, report: Callable[[float], None]) -> Timed:
     """The speed of one trial, called in a worker: median time of a few training steps, and estimated time of the rest."""
     from posenc.lab.trial.cost import MANY_STEPS
     from posenc.lab.trial.training import Run
 
     text, hardware = shared
-    steps, times, begun = Run(trial.with_steps(MANY_STEPS), text, hardware).losses(), list[float](), time.perf_counter()
+    steps, times = Run(trial.with_steps(MANY_STEPS), text, hardware).losses(), list[float]()
+    begun, processor = time.perf_counter(), time.process_time()
     while len(times) < 8 or (time.perf_counter() - begun < 0.4 and len(times) < 60):
         start = time.perf_counter()
         next(steps)
         times.append(time.perf_counter() - start)
+    share = (time.process_time() - processor) / (time.perf_counter() - begun)
     score(trial, 1, text, hardware)  # warms up
     seconds, rows = score(trial, FEW_ROWS, text, hardware)
     all_rows = len(trial.task.scored(trial.task.length, text).tokens)
     training_on = [after(trial, then, text, hardware) for then in trial.then]
-    return statistics.median(times[3:]), (1 + len(trial.then)) * seconds * all_rows / rows + sum(training_on)
+    fixed = (1 + len(trial.then)) * seconds * all_rows / rows + sum(training_on)
+    return Timed(statistics.median(times[3:]), fixed, share)
 
 
 def after(trial: Trial, then: Then, text: Corpus | None, hardware: Hardware) -> float:

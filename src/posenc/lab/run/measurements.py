@@ -29,8 +29,9 @@ if TYPE_CHECKING:
     from posenc.lab.trial.training import Hardware
 
 TIMED_TASK = "language_model"
-COST_SECONDS = 1.0  # for each encoding, where there is no budget
-COST_SHARE = 0.06  # of a budget
+COST_SECONDS = 1.0  # for each encoding
+COST_SHARE = 0.06  # of a budget, at most: a shorter budget leaves the cost out
+PROPERTIES_SECONDS, CONTEXT_SECONDS = 0.2, 1.0  # for each encoding; for a text
 LOOK_AGAIN = 0.5  # seconds, while another sweep measures
 
 Say = Callable[[str], None]
@@ -84,6 +85,18 @@ def measure(
     return keys
 
 
+def seconds_of(experiment: Experiment) -> float:
+    """About how long the measurements take on a quiet machine."""
+    count = len(experiment.first_trials(experiment.tasks[0]))
+    cost = COST_SECONDS * count
+    timed = any(plan.task.name == TIMED_TASK for plan in experiment.tasks) and not _too_long(experiment, cost)
+    return cost * timed + PROPERTIES_SECONDS * count * experiment.properties + CONTEXT_SECONDS
+
+
+def _too_long(experiment: Experiment, cost: float) -> bool:
+    return experiment.budget is not None and cost > COST_SHARE * experiment.budget
+
+
 def _measure_once(measurement: Measurement, key: str, folder: Folder, say: Say) -> None:
     while folder.measurement(measurement.name, key) is None:
         if (held := folder.reserve(key)) is None:  # another sweep in this folder measures it
@@ -126,9 +139,9 @@ def _cost(experiment: Experiment, text: Corpus | None, hardware: Hardware) -> Me
     if plan is None or text is None or hardware.device != "cpu":
         return None
     trials = experiment.first_trials(plan)
-    if len(trials) < 2:
+    seconds = COST_SECONDS * len(trials)
+    if len(trials) < 2 or _too_long(experiment, seconds):
         return None
-    seconds = COST_SECONDS * len(trials) if experiment.budget is None else COST_SHARE * experiment.budget
 
     inputs, arguments = _inputs(experiment, plan, trials), (trials, text, seconds)
     return Measurement(

@@ -27,7 +27,7 @@ from posenc.lab.records.provenance import provenance
 from posenc.lab.records.results import FORMAT, Folder, Reservation, unpacked
 from posenc.lab.records.written import MEASUREMENTS as MEASURED
 from posenc.lab.run import budget
-from posenc.lab.run.measurements import LOOK_AGAIN, measure
+from posenc.lab.run.measurements import LOOK_AGAIN, measure, seconds_of
 from posenc.lab.run.time_left import TimeLeft
 from posenc.lab.text import corpus
 
@@ -77,6 +77,7 @@ class Outcome(NamedTuple):
     diverged  with a record that says why the training stopped, such as a loss that became NaN; not run again
     others       files in the folder with other settings, another text or another version of the numerics
     other_code   reused trials made by other code (`records.fingerprint`)
+    late         not begun, or stopped, because the budget was over
     """
 
     ran: int
@@ -87,6 +88,7 @@ class Outcome(NamedTuple):
     seconds: float
     other_code: int = 0
     diverged: tuple[Problem, ...] = ()
+    late: tuple[Problem, ...] = ()
 
 
 Progress = Callable[[Update], None]
@@ -102,8 +104,9 @@ def sweep(
     command: str = "",
     progress: Progress = lambda update: None,
     train: Train | None = None,
+    begun: float | None = None,
 ) -> Outcome:
-    """Runs the missing trials and returns the result.
+    """Runs the missing trials and returns the result. A budget counts from `begun` of the monotonic clock, or from now.
 
     Raises as `read_corpus` does, and results.Unwritable if the folder cannot be written; KeyboardInterrupt passes through.
     Trials finished by then are kept.
@@ -112,25 +115,33 @@ def sweep(
         from posenc.lab.trial.training import Hardware
 
         hardware = Hardware()
+    begun = time.monotonic() if begun is None else begun
     texts = read_text(experiment, text)
     try:
-        experiment = with_steps(experiment, folder, engine, texts, hardware, progress)
-        return _Sweep(experiment, folder, engine, texts, hardware, command, progress, train).whole()
+        planned = with_steps(experiment, folder, engine, texts, hardware, progress, begun)
+        command = budget.repeated(command, experiment, planned.experiment)
+        return _Sweep(planned.experiment, folder, engine, texts, hardware, command, progress, train, planned.until).whole()
     finally:
         engine.close()
 
 
 def with_steps(
-    experiment: Experiment, folder: Folder, engine: Engine, text: Corpus | None, hardware: Hardware, progress: Progress
-) -> Experiment:
+    experiment: Experiment,
+    folder: Folder,
+    engine: Engine,
+    text: Corpus | None,
+    hardware: Hardware,
+    progress: Progress,
+    begun: float,
+) -> budget.Plan:
     """Turns a budget into steps: the steps planned in this folder before, or newly planned ones.
 
-    Raises ValueError for a budget with an engine whose trials run elsewhere.
+    Raises ValueError for a budget with an engine whose trials run elsewhere, and as `budget.plan` does.
     """
     if experiment.budget is None:
-        return experiment
+        return budget.Plan(experiment, math.inf)
     if (before := budget.planned_before(experiment, folder.experiment())) is not None:
-        return before
+        return budget.Plan(before, begun + experiment.budget - budget.CLOSING)
     if not isinstance(engine, Local):
         raise ValueError(
             "budget: steps can be planned only for trials that run on this machine: use --engine local, "
@@ -141,12 +152,11 @@ def with_steps(
     def say(what: What, line: str) -> None:
         progress(Update(what, None, 0.0, line, 0, len(experiment.tuning()) + len(experiment.trials()), None))
 
-    def measured() -> object:
-        return measure(experiment, folder, text, hardware, say=partial(say, "measuring"), note=partial(say, "note"))
-
-    return budget.plan(
-        experiment, engine.workers, text, hardware, measured, partial(say, "measuring"), partial(say, "note")
-    )
+    measuring, note = partial(say, "measuring"), partial(say, "note")
+    deadline = begun + experiment.budget
+    planned = budget.plan(experiment, engine.workers, text, hardware, deadline, seconds_of, measuring, note)
+    measure(planned.experiment, folder, text, hardware, measuring, note)
+    return planned
 
 
 def read_text(experiment: Experiment, path: Path | None) -> Corpus | None:
@@ -166,7 +176,9 @@ class _Sweep:
         command: str,
         progress: Progress,
         train: Train | None,
+        until: float,
     ) -> None:
+        self.until, self.late = until, dict[str, Problem]()
         self.begun = time.monotonic()
         self.experiment, self.folder, self.engine, self.text, self.hardware = experiment, folder, engine, text, hardware
         self.command, self.progress, self.train = command, progress, train
@@ -211,7 +223,7 @@ class _Sweep:
             self.keep_manifest(tuning=list(tuning), keys=list(trials))
             now = {key: trial for key, trial in trials.items() if trial.encoding in stage}
             stops |= self.run(now, stopped)
-        failures = {key: problem.line for key, problem in self.failed.items()}
+        failures = {key: problem.line for key, problem in (self.failed | self.late).items()}
         failures |= {problem.trial.key(self.digest): problem.line for problem in missing}
         self.keep_manifest(failures=failures, **self.measure())
         return Outcome(
@@ -223,6 +235,7 @@ class _Sweep:
             time.monotonic() - self.begun,
             self.other_code,
             tuple(Problem(expected[key], why) for key, why in stops.items() if why is not None),
+            tuple(self.late.values()),
         )
 
     # Who and where --------------------------------------------------------------------------------------------------
@@ -288,10 +301,10 @@ class _Sweep:
             pair, choice = (trial.task.name, trial.encoding), Choice(trial.training.learning_rate, trial.options)
             if key in scores:
                 tried.setdefault(pair, []).append((scores[key], choice))
-            elif self.failed[key].not_installed:
-                unchosen[pair] = self.failed[key].line
+            elif (problem := (self.failed | self.late)[key]).not_installed:
+                unchosen[pair] = problem.line
             else:
-                unchosen[pair] = f"no learning rate was chosen: at {choice.learning_rate:g}, {self.failed[key].line}"
+                unchosen[pair] = f"no learning rate was chosen: at {choice.learning_rate:g}, {problem.line}"
         for pair, choices in tried.items():
             if pair not in unchosen and all(order == NO_SCORE for order, _ in choices):
                 why = f"every one of {len(choices)} tries stopped early; try lower learning_rates"
@@ -319,20 +332,35 @@ class _Sweep:
                 self.say("note", trial, line=f"{note}; it is run again")
             if record is not None:
                 kept[key] = self.find(key, trial, keep, record)
-        while waiting := {key: trial for key, trial in trials.items() if key not in kept and key not in self.failed}:
+        while waiting := self.unended(trials, kept):
             before = len(waiting)
             free = [key for key in waiting if not self.folder.is_reserved(key)]
             if free:
                 kept |= self.run_free(free, trials, keep)
-            for key in waiting.keys() - kept.keys() - self.failed.keys():
+            for key in self.unended(waiting, kept):
                 if (record := self.folder.get(key)) is not None:  # another sweep has finished it
                     kept[key] = self.find(key, trials[key], keep, record)
-            waiting = {key: trial for key, trial in waiting.items() if key not in kept and key not in self.failed}
+            waiting = self.unended(waiting, kept)
             if len(waiting) == before:
                 for trial in waiting.values():
                     self.say("elsewhere", trial, 0.0)
                 time.sleep(LOOK_AGAIN)
         return kept
+
+    def unended(self, trials: Mapping[str, Trial], kept: Mapping[str, Any]) -> dict[str, Trial]:
+        ended = {*kept, *self.failed, *self.late}
+        return {key: trial for key, trial in trials.items() if key not in ended}
+
+    def is_late(self, key: str, trial: Trial) -> bool:
+        """Whether the trial would end after the budget; it is then left to a later run."""
+        if time.monotonic() + self.time_left.expected(trial) <= self.until:
+            return False
+        self.leave(key, trial)
+        return True
+
+    def leave(self, key: str, trial: Trial) -> None:
+        self.late[key] = Problem(trial, "not trained: the budget was over")
+        self.time_left.ends(key)
 
     def find(self, key: str, trial: Trial, keep: Callable[[Trial, Record], Any], record: Record) -> Any:
         self.reused += 1
@@ -349,6 +377,8 @@ class _Sweep:
 
         def reserve(number: int) -> bool:
             key = keys[number]
+            if key not in reserved and self.is_late(key, trials[key]):
+                return False
             if key not in reserved and (got := self.folder.reserve(key)) is not None:
                 if self.folder.has(key):  # another sweep finished it after the search
                     got.release()
@@ -361,7 +391,7 @@ class _Sweep:
 
         chosen = [trials[key] for key in keys]
         origins = [provenance(trial, self.hardware) for trial in chosen]
-        context = Context(self.text, self.hardware, reserve, origins, self.folder.path, self.train)
+        context = Context(self.text, self.hardware, reserve, origins, self.folder.path, self.train, self.until)
         try:
             with contextlib.closing(self.engine.run(chosen, context)) as events:  # its processes end with it
                 for event in events:
@@ -379,6 +409,9 @@ class _Sweep:
         finally:
             for left in reserved.values():
                 left.release()
+        if time.monotonic() >= self.until:
+            for key, trial in self.unended({key: trials[key] for key in keys}, kept).items():
+                self.leave(key, trial)
         return kept
 
     def finish(

@@ -39,6 +39,11 @@ class TimeLeft:
         for kind in _kinds(trial):
             self._took[kind].append(seconds / trial.all_steps)
 
+    def expected(self, trial: Trial) -> float:
+        """Seconds that a trial will take by those that have ended; 0 while unknown."""
+        a_step = _mean(self._took[kind] for kind in _kinds(trial) if self._took.get(kind))
+        return 0.0 if a_step is None else a_step * trial.all_steps
+
     def left(self) -> float | None:
         """Seconds left; None while unknown."""
         running = {key: (self._clock() - begun, share) for key, (begun, share) in self._running.items()}

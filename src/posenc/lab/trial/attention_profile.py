@@ -25,7 +25,7 @@ from posenc.lab.text.corpus import Corpus
 from posenc.lab.trial.model import Transformer
 from posenc.positions import Positions, may_attend
 from posenc.structure import rotated
-from posenc.support.precision import full_precision
+from posenc.support.tensors import full_precision
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Float

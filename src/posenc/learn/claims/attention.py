@@ -14,7 +14,7 @@ from torch import Tensor
 
 from posenc.attention import attend
 from posenc.catalogue import lookup
-from posenc.encoding import PositionalEncoding
+from posenc.encoding import PositionalEncoding, scale_of
 from posenc.encodings.nope import NoPE
 from posenc.encodings.rope import RoPE, rotation_matrix
 from posenc.encodings.sinusoidal import sinusoidal_table
@@ -35,7 +35,6 @@ from posenc.learn.walk import (
 from posenc.pictures import measures
 from posenc.pictures.measures.order import word_vectors
 from posenc.positions import Positions
-from posenc.structure import scale_of
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Float
@@ -65,6 +64,7 @@ def apart(a: Tensor, b: Tensor) -> float:
 
 @claim(
     "permutation-invariant",
+    "S7",
     "000 001 002 004",
     say("Self-attention is permutation invariant: 我爱你 and 你爱我 are all the same to it."),
 )
@@ -97,6 +97,7 @@ def permutation_invariant(x: Float[Tensor, "t d"] | None = None) -> Evidence:
 
 @claim(
     "query-by-hand",
+    "S14",
     "004",
     say("X = W = [[.1 .2 .3][.4 .5 .6][.7 .8 .9]] gives Q = [[.3 .38 .46][.6 .77 .94][.9 1.16 1.33]]."),
 )
@@ -110,7 +111,7 @@ def query_by_hand(x: Rows = NINE, w: Rows = NINE) -> Evidence:
     )
 
 
-@claim("scores-by-hand", "004", say("Its QKᵀ is [[.34 .68 1.02]…], and every softmax row [.09 .24 .67]."))
+@claim("scores-by-hand", "S14", "004", say("Its QKᵀ is [[.34 .68 1.02]…], and every softmax row [.09 .24 .67]."))
 def scores_by_hand(
     q: Printed = PRINTED_Q, scores: Printed = PRINTED_SCORES, weights: Printed = PRINTED_WEIGHTS
 ) -> Evidence:
@@ -142,6 +143,7 @@ def scores_by_hand(
 
 @claim(
     "position-codes",
+    "S1",
     "004",
     say("Three position codes by the formula: [.841 .995 .010], [.409 1.580 -.680], [1.041 -.045 1.130]."),
 )
@@ -161,7 +163,7 @@ def position_codes(printed: Printed = PRINTED_CODES) -> Evidence:
     )
 
 
-@claim("reversed-weights", "004", say("Reversing the sentence leaves the attention weights the same."))
+@claim("reversed-weights", "S7", "004", say("Reversing the sentence leaves the attention weights the same."))
 def reversed_weights(x: Rows = NINE, w: Rows = NINE) -> Evidence:
     q = _fp64(x) @ _fp64(w)
     forward, backward = attention_weights(q, q, NoPE()), attention_weights(q.flip(0), q.flip(0), NoPE())
@@ -177,7 +179,7 @@ def reversed_weights(x: Rows = NINE, w: Rows = NINE) -> Evidence:
     )
 
 
-@claim("relative-score", "002", say("q̂_i·k̂_j = q_i·R(i-j)·k_j."))
+@claim("relative-score", "S3", "002", say("q̂_i·k̂_j = q_i·R(i-j)·k_j."))
 def relative_score(i: int = 5, j: int = 2, d_head: int = 8) -> Evidence:
     """The relative score for column vectors, which R rotates by +pω, and for row vectors, where R is the transpose."""
     q, k = some_words(2, d_head)
@@ -200,7 +202,10 @@ def relative_score(i: int = 5, j: int = 2, d_head: int = 8) -> Evidence:
 
 
 @claim(
-    "positions-move-too", "002", say("After PX the position codes move along, so the output is not a re-ordering alone.")
+    "positions-move-too",
+    "S7",
+    "002",
+    say("After PX the position codes move along, so the output is not a re-ordering alone."),
 )
 def positions_move_too(causal: bool = False) -> Evidence:
     """Compares the note's A(P(X + p)), and A(PX + p), which depends on order, with P·A(X + p)."""
@@ -221,7 +226,7 @@ def positions_move_too(causal: bool = False) -> Evidence:
     )
 
 
-@claim("same-attention", "004", say("Every word's attention is nearly the same."))
+@claim("same-attention", "S14", "004", say("Every word's attention is nearly the same."))
 def same_attention(x: Rows = NINE, w: Rows = NINE) -> Evidence:
     q = _fp64(x) @ _fp64(w)
     weights = attention_weights(q, q, Unscaled())
@@ -235,7 +240,7 @@ def same_attention(x: Rows = NINE, w: Rows = NINE) -> Evidence:
     )
 
 
-@claim("scale-left-out", "002 004", say("The scores go into the softmax as they are, without 1/√d."))
+@claim("scale-left-out", "S14", "002 004", say("The scores go into the softmax as they are, without 1/√d."))
 def scale_left_out(x: Rows = NINE, w: Rows = NINE) -> Evidence:
     q = _fp64(x) @ _fp64(w)
     difference = apart(attention_weights(q, q, Unscaled()), attention_weights(q, q, NoPE()))
@@ -251,7 +256,7 @@ def scale_left_out(x: Rows = NINE, w: Rows = NINE) -> Evidence:
     )
 
 
-@claim("set-of-words", "000", say("Attention treats the words as a set."))
+@claim("set-of-words", "S20", "000", say("Attention treats the words as a set."))
 def set_of_words(words: tuple[str, ...] = ("我", "爱", "你", "我")) -> Evidence:
     """In a set a repeated word counts once: measures how the output at another word changes if the repeat is removed."""
     once = tuple(dict.fromkeys(words))
@@ -269,7 +274,12 @@ def set_of_words(words: tuple[str, ...] = ("我", "爱", "你", "我")) -> Evide
     )
 
 
-@claim("taylor-without-half", "002", say("The second-order expansion has its pure terms pᵀ(∂²f/∂x²)p without a factor ½."))
+@claim(
+    "taylor-without-half",
+    "S8",
+    "002",
+    say("The second-order expansion has its pure terms pᵀ(∂²f/∂x²)p without a factor ½."),
+)
 def taylor_without_half(split: Callable[..., measures.TaylorTerms] = measures.taylor_split) -> Evidence:
     """The order of the remainder: the number of powers of ten by which it falls if ε falls by one."""
     thousandth, tenth = split(eps=1e-3), split(eps=1e-4)
@@ -298,7 +308,7 @@ def _order(at_eps: float, at_tenth: float) -> float:
     return math.log10(abs(at_eps) / abs(at_tenth))
 
 
-@claim("no-projection-of-r", "002", say("Transformer-XL multiplies the query with R(i-j) itself."))
+@claim("no-projection-of-r", "S5", "002", say("Transformer-XL multiplies the query with R(i-j) itself."))
 def no_projection_of_r(w_r: Tensor | None = None, d_head: int = 8) -> Evidence:
     """Compares the note's q·R with the paper's q·W_R R, both without 1/√d."""
     txl = TransformerXL(d_head, 1, d_head=d_head).double()
@@ -323,7 +333,7 @@ def no_projection_of_r(w_r: Tensor | None = None, d_head: int = 8) -> Evidence:
     )
 
 
-@claim("gpt2-sinusoid", "003", say("GPT-2, trained at 1024, is an example of a sinusoid failing at 4096."))
+@claim("gpt2-sinusoid", "S2", "003", say("GPT-2, trained at 1024, is an example of a sinusoid failing at 4096."))
 def gpt2_sinusoid(model: str = "GPT-2", trained: int = 1024, position: int = 4096) -> Evidence:
     """Looks up the model's encoding in the catalogue, and whether it is defined at that position."""
     name = next(entry.name for entry in lookup.ENTRIES if model in entry.users())

@@ -73,9 +73,11 @@ def _flat(value: Any) -> Iterator[float]:
 
 @dataclass(frozen=True)
 class Claim:
-    """A statement of the notes in our words. `notes` are their numbers; the defaults of `compute` are the note's inputs."""
+    """A statement of the notes in our words. `row` is what of `posenc walk` it is about, `notes` are the notes' numbers;
+    the defaults of `compute` are the note's inputs."""
 
     id: str
+    row: str
     words: Words
     notes: tuple[str, ...]
     compute: Callable[..., Evidence]
@@ -85,9 +87,9 @@ class Claim:
         return self.compute(**inputs)
 
 
-def claim(id: str, notes: str, words: Words) -> Callable[[Callable[..., Evidence]], Claim]:
+def claim(id: str, row: str, notes: str, words: Words) -> Callable[[Callable[..., Evidence]], Claim]:
     """Decorates the function that computes a claim; `notes` are the notes' numbers, separated by spaces."""
-    return lambda compute: Claim(id, words, tuple(notes.split()), compute)
+    return lambda compute: Claim(id, row, words, tuple(notes.split()), compute)
 
 
 def verdict(holds: bool, otherwise: Verdict = Verdict.FALSE) -> Verdict:

@@ -25,6 +25,7 @@ MEASURED = say("quality is measured by training: posenc compare")
 
 @claim(
     "sinusoid-unlimited",
+    "S15",
     "000 001 004",
     say("Sinusoids extrapolate without limit (000, 004), slightly beyond training (001)."),
 )
@@ -36,7 +37,7 @@ def sinusoid_unlimited(encoding: str = "sinusoidal", d_model: int = 512, trained
     return _defined_not_good(defined, unseen, d_model // 2, trained)
 
 
-@claim("rope-unlimited", "000 003", say("RoPE extrapolates smoothly to any length."))
+@claim("rope-unlimited", "S15", "000 003", say("RoPE extrapolates smoothly to any length."))
 def rope_unlimited(encoding: str = "rope", d_head: int = 128, trained: int = 4096) -> Evidence:
     rotary = lookup.create(encoding, d_head=d_head)
     ones = torch.ones(1, 1, 1, d_head, dtype=torch.float64)
@@ -71,7 +72,7 @@ def _defined_not_good(defined: bool, unseen: int, pairs: int, trained: int) -> E
     )
 
 
-@claim("alibi-best", "000", say("ALiBi extrapolates best."))
+@claim("alibi-best", "S15", "000", say("ALiBi extrapolates best."))
 def alibi_best(slopes: tuple[float, ...] = alibi_slopes(8), length: int = 16384) -> Evidence:
     """The number of tokens that receive 99.9 % of a head's attention if all words have the same score."""
     bias = ALiBi(len(slopes), slopes=slopes).at_distance(torch.arange(length))
@@ -90,7 +91,7 @@ def alibi_best(slopes: tuple[float, ...] = alibi_slopes(8), length: int = 16384)
     )
 
 
-@claim("rope-decay", "003", say("RoPE inherits long-range decay."))
+@claim("rope-decay", "S21", "003", say("RoPE inherits long-range decay."))
 def rope_decay(d_head: int = 128, base: float = 10000.0, length: int = 512) -> Evidence:
     """The bound, the score of vectors of ones, and the scores of independent and of equal random q and k."""
     lags = torch.arange(length)
@@ -129,7 +130,7 @@ def rope_decay(d_head: int = 128, base: float = 10000.0, length: int = 512) -> E
     )
 
 
-@claim("better-for-language", "002", say("RoPE helps linear attention; relative positions suit language better."))
+@claim("better-for-language", "S16", "002", say("RoPE helps linear attention; relative positions suit language better."))
 def better_for_language() -> Evidence:
     return Evidence(
         Verdict.OPINION,

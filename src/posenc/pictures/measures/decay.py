@@ -15,7 +15,7 @@ from torch import Tensor
 
 from posenc import frequencies
 from posenc.support.checked import checked
-from posenc.support.tensor_checks import with_values
+from posenc.support.tensors import with_values
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Float, Num

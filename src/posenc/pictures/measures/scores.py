@@ -11,12 +11,12 @@ import torch
 from torch import Tensor
 
 from posenc.attention.backends.reference import index_grid
-from posenc.encoding import PositionalEncoding
+from posenc.encoding import PositionalEncoding, scale_of
 from posenc.pictures.measures.layers import normal, seeded
 from posenc.positions import Positions, may_attend
-from posenc.structure import Scores, scale_of
+from posenc.structure import Scores
 from posenc.support.checked import checked
-from posenc.support.tensor_checks import with_values
+from posenc.support.tensors import with_values
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Float, Num

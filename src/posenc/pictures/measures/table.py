@@ -14,7 +14,7 @@ from posenc import frequencies
 from posenc.encodings.sinusoidal import Sinusoidal, sinusoidal_table
 from posenc.positions import Positions
 from posenc.support.checked import checked
-from posenc.support.tensor_checks import with_values
+from posenc.support.tensors import with_values
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Float, Num

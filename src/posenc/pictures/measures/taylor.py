@@ -11,6 +11,7 @@ Legend: t tokens, d d_model.
 
 from __future__ import annotations
 
+import threading
 from typing import TYPE_CHECKING, NamedTuple
 
 import torch
@@ -24,6 +25,9 @@ from posenc.support.checked import checked
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Float
+
+#: The levels of forward differentiation belong to the process: two threads that differentiate close each other's.
+ONE_AT_A_TIME = threading.Lock()
 
 
 class TaylorTerms(NamedTuple):
@@ -110,8 +114,9 @@ def _split(
 
     origin = torch.zeros(2, dtype=torch.float64)
     value = output(origin)
-    gradient = torch.func.jacfwd(output)(origin)  # [t, d, 2]
-    curvature = torch.func.jacfwd(torch.func.jacfwd(output))(origin)  # [t, d, 2, 2]
+    with ONE_AT_A_TIME:
+        gradient = torch.func.jacfwd(output)(origin)  # [t, d, 2]
+        curvature = torch.func.jacfwd(torch.func.jacfwd(output))(origin)  # [t, d, 2, 2]
     terms = torch.stack(
         [
             value,

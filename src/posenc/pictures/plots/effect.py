@@ -16,16 +16,16 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
-from posenc.attention.backends.reference import own_finish
+from posenc.attention.own_finish import own_finish
 from posenc.catalogue import lookup
 from posenc.catalogue.description import positions_of, written
 from posenc.catalogue.entry import Entry
 from posenc.combined import one_layer
-from posenc.encoding import PositionalEncoding
+from posenc.encoding import PositionalEncoding, scale_of
 from posenc.pictures.measures.layers import normal, redrawn, seeded
 from posenc.pictures.plots.picture import Curves, Line, Matrices, Panel, Picture, number
 from posenc.positions import Positions
-from posenc.structure import Scores, addend_of, rotated, scale_of
+from posenc.structure import Scores, addend_of, rotated
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Float

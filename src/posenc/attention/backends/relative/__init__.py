@@ -12,18 +12,22 @@ from posenc.attention.backends.relative import few
 from posenc.attention.backends.relative.attention import relative_attention
 from posenc.attention.backends.relative.torch_operator import ATTENTION
 from posenc.attention.call import Call
-from posenc.encoding import PositionalEncoding
+from posenc.encoding import PositionalEncoding, scale_of
 from posenc.kernels.eager import exporting, plain_on_cpu, wants_gradient
 from posenc.positions import Positions
-from posenc.structure import Vectors, scale_of
-from posenc.support.precision import working_dtype
-from posenc.support.seams import check_added
+from posenc.structure import Structure, Vectors
+from posenc.support.tensors import check_added, working_dtype
 
 OPTIONS = frozenset({"scale"})
+BY_DOCUMENT = False
 
 
-def refuses(encoding: PositionalEncoding) -> str | None:
-    if type(encoding.structure()) is not Vectors:
+def suits(call: Call) -> bool:
+    return type(call.structure) is Vectors
+
+
+def refuses(encoding: PositionalEncoding, structure: Structure | None) -> str | None:
+    if type(structure) is not Vectors:
         return "it declares no vectors of the distance"
     return None
 
@@ -45,7 +49,7 @@ def refuses_call(call: Call) -> str | None:
 
 def attend(call: Call) -> Tensor:
     q, k, v, encoding, at_q, at_k = call[:6]
-    structure = encoding.structure()
+    structure = call.structure
     assert isinstance(structure, Vectors)
     queries, keys = q.shape[2], k.shape[2]
     start = key_minus_query(at_q, at_k, "coords")  # of the first query and the first key
@@ -57,8 +61,8 @@ def attend(call: Call) -> Tensor:
     content, call_scale = vectors.content, call.scale
     if call_scale != scale:  # the call's scale is for q·k alone: the encoding's terms keep their own
         content = content + query * (call_scale / scale - 1)
-    if few.served(call, vectors):
-        return few.attended(call, vectors._replace(content=content), scale)
+    if few.can_serve(call, vectors):
+        return few.attend(call, vectors._replace(content=content), scale)
     seen = -key_minus_query(at_q, at_k, "order") if call.causal else None
     tensors = content, k, v, vectors.position, vectors.keys
     row, tables = start - vectors.first, () if vectors.values is None else (vectors.values,)

@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import torch
 from torch import Tensor
 
-from posenc.support.precision import working_dtype
+from posenc.support.tensors import working_dtype
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Float, Int

@@ -17,24 +17,23 @@ from posenc import kernels
 from posenc.attention.call import Call
 from posenc.kernels.eager import plain_on_cpu, wants_gradient
 from posenc.structure import Relative
+from posenc.support.tensors import FEW
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Float
 
-MOST = 64  # tokens: more are taken by blocks
-WIDE = 64  # channels from which on few tokens are taken so: below, the lab has stored results, which repeat bit for bit
 
 _pack = struct.Struct("38qd").pack  # struct FewVectors
 
 
-def served(call: Call, vectors: Relative) -> bool:
-    """Whether `attended` can compute this: fp32 in eager code on the CPU, with the C++ kernels."""
+def can_serve(call: Call, vectors: Relative) -> bool:
+    """Whether `attend` can compute this: fp32 in eager code on the CPU, with the C++ kernels."""
     q, k, v = call[:3]
     _, position, keys, values, first = vectors
     tensors = (q, k, v, position, keys) if values is None else (q, k, v, position, keys, values)
     if not plain_on_cpu(*tensors) or wants_gradient(*tensors):  # first: the sizes in a graph are symbols
         return False
-    few = 1 < q.shape[2] <= MOST and q.shape[3] >= WIDE and q.shape[0] > 0 and first.numel() == 1
+    few = 1 < q.shape[2] <= FEW and q.shape[0] > 0 and first.numel() == 1
     if not (few and call.causal and call.in_one_row() and position.shape[2] == q.shape[2]) or _kernel() is None:
         return False
     for x in tensors:  # noqa: SIM110 - a generator takes longer
@@ -43,8 +42,8 @@ def served(call: Call, vectors: Relative) -> bool:
     return True
 
 
-def attended(call: Call, vectors: Relative, scale: float) -> Float[Tensor, "b h t dv"]:
-    """The output of every query over its own key and all before it. Only where `served`."""
+def attend(call: Call, vectors: Relative, scale: float) -> Float[Tensor, "b h t dv"]:
+    """The output of every query over its own key and all before it. Only where `can_serve`."""
     q, k, v = call[:3]
     content, position, keys, values, first = vectors
     batch, heads, length, width = q.shape

@@ -5,9 +5,6 @@ Legend: b batch, h query heads, n = queries + keys - 1 distances.
 
 from __future__ import annotations
 
-import functools
-import operator
-
 import torch
 from torch import Tensor
 
@@ -17,20 +14,23 @@ from posenc.attention.call import Call
 from posenc.encoding import PositionalEncoding
 from posenc.kernels.eager import exporting
 from posenc.positions import Positions
-from posenc.structure import distance_terms, why_not_fused
-from posenc.support.precision import working_dtype
-from posenc.support.seams import one_per_head
-from posenc.support.tensor_checks import readable
+from posenc.structure import Distances, Structure, bias_at, why_not_fused
+from posenc.support.tensors import readable
 
 OPTIONS = frozenset({"scale"})
+BY_DOCUMENT = True
 
 
-def refuses(encoding: PositionalEncoding) -> str | None:
+def suits(call: Call) -> bool:
+    return type(call.structure) is Distances
+
+
+def refuses(encoding: PositionalEncoding, structure: Structure | None) -> str | None:
     if why := why_not_fused(encoding):
         return why
     if "bias" not in encoding.seams:
         return "it has no bias"
-    if distance_terms(encoding) is None:
+    if type(structure) is not Distances:
         return "its bias is not one of the distance alone"
     return None
 
@@ -52,33 +52,25 @@ def refuses_call(call: Call) -> str | None:
 
 
 def attend(call: Call) -> Tensor:
-    q, k, v, encoding, at_q, at_k, causal = call[:7]
-    scale = call.scale
+    q, k, v, _, at_q, at_k, causal, _, scale, structure = call
+    assert isinstance(structure, Distances)
     if call.in_one_row() and at_q.coords.dtype == torch.int64 and is_small(q, k, v):
-        few = encoding.structure().few  # type: ignore[union-attr]
-        if few is not None and (bias := few(q, at_q)) is not None:
+        if structure.few is not None and (bias := structure.few(q, at_q)) is not None:
             return attend_few(q, k, v, bias, scale, causal)
         length = at_q.length
         delta = torch.arange(length - 1, -1 if causal else -length, -1, device=q.device)
-        return attend_small(q, k, v, bias_at(delta, q, encoding), scale)
-    vector, ahead = bias_vector(q, encoding, at_q, at_k), steps_ahead(at_q, at_k)
+        return attend_small(q, k, v, bias_at(structure.terms, delta, q), scale)
+    vector, ahead = bias_vector(structure, q, at_q, at_k), steps_ahead(at_q, at_k)
     document = None if at_q.consecutive_in == "row" else at_q.document
     return attend_by_distance(q, k, v, vector, ahead, document, scale, causal)
 
 
-def bias_vector(q: Tensor, encoding: PositionalEncoding, at_q: Positions, at_k: Positions) -> Tensor:
+def bias_vector(structure: Distances, q: Tensor, at_q: Positions, at_k: Positions) -> Tensor:
     """The bias of queries - 1 … -(keys - 1) positions, [h, b or 1, n]; rows at other offsets have their own."""
     start = at_q.coords.new_zeros(1) if at_q is at_k else first(at_q.coords) - first(at_k.coords)
     delta = start[:, None] + torch.arange(at_q.length - 1, -at_k.length, -1, device=q.device)
-    vector: Tensor = bias_at(delta.reshape(-1), q, encoding).unflatten(1, delta.shape)
+    vector: Tensor = bias_at(structure.terms, delta.reshape(-1), q).unflatten(1, delta.shape)
     return vector
-
-
-def bias_at(delta: Tensor, q: Tensor, encoding: PositionalEncoding) -> Tensor:
-    """The sum of all biases, [h, n], in the dtype that logits of q are computed in."""
-    terms = [one_per_head(part.at_distance(delta), q) for part in distance_terms(encoding) or ()]
-    total: Tensor = functools.reduce(operator.add, terms)
-    return total.to(working_dtype(q.dtype))
 
 
 def steps_ahead(at_q: Positions, at_k: Positions) -> Tensor:

@@ -21,31 +21,25 @@ from posenc.kernels.banded import gradients as banded_gradients
 if TYPE_CHECKING:
     from posenc.support.shapes import Float, Int
 
-WIDE = 64  # channels from which on a row in fp32 is taken; in bf16 every row is
-STORED = 2048  # longer rows with fewer channels too: up to here the lab has stored results, which repeat bit for bit
 WEIGHTLESS = 82.0  # a logit as far below the largest has no weight in our kernel: e^-80 and less is 0
 
 
-def served(q: Float[Tensor, "b h t d"], k: Float[Tensor, "b g t d"], v: Float[Tensor, "b g t d"]) -> bool:
-    """Whether `attended` can compute causal self-attention of these, and is meant to."""
-    return banded.served(q, k, v) and (q.shape[2] > STORED or q.shape[3] >= WIDE or q.dtype == torch.bfloat16)
-
-
-def attended(
+def attend(
     q: Float[Tensor, "b h t d"],
     k: Float[Tensor, "b g t d"],
     v: Float[Tensor, "b g t d"],
     bias: Float[Tensor, "h n"],
     scale: float,
 ) -> tuple[Float[Tensor, "b h t d"], Float[Tensor, "b h t"]]:
-    """Attention of every query to its own key and all before it, and the logarithms of the sums of exponentials.
+    """Attention of every query to its own key and all before it, and the logarithms of the sums of exponentials. Only where
+    `banded.can_serve`.
 
     bias    of the distances 0 … t - 1
     """
     out = q.new_empty(q.shape[0], q.shape[2], q.shape[1], q.shape[3], dtype=torch.float32).transpose(1, 2)
     sums = bias.new_empty(q.shape[0], q.shape[2], q.shape[1]).transpose(1, 2)
     cutoff = cutoffs_of(q, k, v, bias, scale)
-    banded.attended(q, k, v, bias, scale, int(cutoff.max()), out, cutoff, sums)
+    banded.attend(q, k, v, bias, scale, int(cutoff.max()), out, cutoff, sums)
     return out.to(q.dtype), sums
 
 
@@ -61,7 +55,7 @@ def gradients(
     scale: float,
     learned: bool,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor | None]:
-    """Gradients of `attended`: of q, k, v and, where it is `learned`, of the bias, in fp32."""
+    """Gradients of `attend`: of q, k, v and, where it is `learned`, of the bias, in fp32."""
     inner = (grad.float() * out.float()).sum(dim=3)
     if grad_sums is not None:  # the logarithm of a sum of exponentials has the probabilities as its gradient
         inner = inner - grad_sums

@@ -22,9 +22,7 @@ from posenc.frequencies.layouts import Layout
 from posenc.positions import Positions
 from posenc.support import checks
 from posenc.support.checked import checked
-from posenc.support.precision import working_dtype
-from posenc.support.seams import check_coords
-from posenc.support.tensor_checks import readable
+from posenc.support.tensors import check_coords, readable, working_dtype
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Float, Num

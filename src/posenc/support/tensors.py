@@ -1,33 +1,140 @@
-"""What the seams of encodings share: checks of their arguments, tables, and shapes.
+"""Tensors at the seams: the dtypes that positions are computed in, checks that name the argument, tables, shapes.
 
-Every check raises ValueError or TypeError that names the argument, what it got and what was expected.
+Positions are computed in float32, or float64 for float64, whatever the model's dtype. Every check raises ValueError or
+TypeError that names the argument, what it got and what was expected.
 Legend: b batch, h query heads, g key heads, i query, j key, t tokens, d channel, n distances.
 """
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
+import contextlib
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Literal, Self, get_args
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
-from posenc.support import checks
-from posenc.support.checked import check_arguments
+from posenc.support.checked import INT64
+from posenc.support.checks import shown
 from posenc.support.identity import label, without_digests
-from posenc.support.precision import working_dtype
-from posenc.support.tensor_checks import INTEGERS, every_row, readable
 
 if TYPE_CHECKING:
     from posenc.encoding import PositionalEncoding
     from posenc.positions import Positions
     from posenc.support.shapes import Float, Int, Num
 
+STORED_ELSEWHERE = (
+    *("inv_freq", "cos_cached", "sin_cached", "cos_sin_cache", "freqs", "freqs_cis", "pe"),
+    *("position_ids", "relative_position_index"),
+)
+"""Tables and indices that other programs keep in checkpoints. Here they are computed from the configuration."""
+
+
+NO_CONTEXT = contextlib.nullcontext()
+
+
+def working_dtype(dtype: torch.dtype) -> torch.dtype:
+    """The dtype to compute in: float64 for float64, float32 for everything else."""
+    if type(dtype) is not torch.dtype:
+        raise TypeError(f"dtype: expected a floating torch.dtype, got {dtype!r}")
+    return torch.float64 if dtype == torch.float64 else torch.float32
+
+
+def exact_dtype() -> torch.dtype:
+    """The dtype in which fresh `exact_parameters` are computed: torch's default, or float32 where that is narrower."""
+    return working_dtype(torch.get_default_dtype())
+
+
+def full_precision(tensor: Tensor) -> contextlib.AbstractContextManager[Any]:
+    """Autocast off: positions are computed in float32 or float64 whatever the caller has switched on."""
+    kind = tensor.device.type
+    if kind == "meta" or not torch.is_autocast_enabled(kind):  # meta: nothing is computed, autocast does not know it
+        return NO_CONTEXT  # autocast would cost 4 µs for each decoded token
+    return torch.autocast(device_type=kind, enabled=False)
+
+
+class ExactParameters(nn.Module):
+    """A module that keeps the parameters named in `exact_parameters` in float32 or float64, and computes its tables.
+
+    These parameters multiply positions, or add to each token of a sum. A position multiplies their rounding: bfloat16's
+    2⁻⁹ of a frequency is 8 radians at position 4096.
+    """
+
+    exact_parameters: tuple[str, ...] = ()
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        """Widens one of `exact_parameters` to float32: constructors and loaders assign what they made or read."""
+        if name in self.exact_parameters and isinstance(value, nn.Parameter):
+            value.data = _wide(value.data, value.data)
+        super().__setattr__(name, value)
+
+    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Self:
+        """What `to`, `half` and `bfloat16` call: the `exact_parameters` and their gradients are moved, and stay float32."""
+        kept = [parameter for name, parameter in self.named_parameters() if name in self.exact_parameters]
+        exact = {id(tensor) for parameter in kept for tensor in (parameter, parameter.grad)}
+        super()._apply(lambda tensor: _wide(fn(tensor), tensor) if id(tensor) in exact else fn(tensor), recurse)
+        return self
+
+    def _load_from_state_dict(self, state_dict: dict[str, Any], prefix: str, *rest: Any) -> None:
+        """Passes over STORED_ELSEWHERE, so that a checkpoint of another program loads strictly; nothing of it is used."""
+        for name in STORED_ELSEWHERE:
+            if name not in self._parameters and name not in self._buffers:
+                state_dict.pop(prefix + name, None)
+        super()._load_from_state_dict(state_dict, prefix, *rest)
+
+
+def _wide(converted: Tensor, tensor: Tensor) -> Tensor:
+    """What `tensor` was converted to; `tensor` in float32 on the same device where that is narrower than float32."""
+    if converted.is_floating_point() and converted.itemsize < torch.float32.itemsize:
+        return tensor.to(converted.device, torch.float32)
+    return converted
+
+
+INTEGERS = (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8)
+"""The dtypes of whole numbers that torch computes with."""
+
+
+def floating(dtype: torch.dtype) -> None:
+    """Raises TypeError for what is no dtype of real numbers."""
+    if type(dtype) is not torch.dtype or not dtype.is_floating_point:
+        raise TypeError(f"dtype: expected a floating torch.dtype, got {shown(dtype)}")
+
+
+def on_device_of(parameter: Tensor, **tensors: Tensor) -> None:
+    """Raises ValueError for a tensor that is not on the device of the parameter."""
+    for name, value in tensors.items():
+        if value.device != parameter.device:
+            raise ValueError(f"{name}: expected to be on {parameter.device} as the parameters are, got {value.device}")
+
+
+def with_values(**tensors: Tensor) -> None:
+    """Raises ValueError for a tensor without elements, or whose elements have no values (meta)."""
+    for name, value in tensors.items():
+        if value.device.type == "meta" or not value.numel():
+            raise ValueError(f"{name}: expected at least one number, got {shown(value)} on {value.device}")
+
+
+def every_row(tensor: Tensor) -> Tensor:
+    """The tensor behind those of torch.func: with the values of every row that vmap runs over, which can be checked."""
+    if not torch.compiler.is_compiling():
+        while torch._C._functorch.is_functorch_wrapped_tensor(tensor):
+            tensor = torch._C._functorch.get_unwrapped(tensor)
+    return tensor
+
+
+def readable(tensor: Tensor) -> bool:
+    """Whether values may be read: in eager mode on the CPU. Elsewhere reading would synchronise or break a graph.
+
+    Inside torch.func a tensor may stand for a whole batch, so nothing can be read there.
+    """
+    if torch.compiler.is_compiling() or type(tensor) not in (Tensor, torch.nn.Parameter) or not tensor.is_cpu:
+        return False
+    return not torch._C._functorch.is_functorch_wrapped_tensor(tensor)
+
+
 Side = Literal["query", "key", "value", "output"]
 SIDES = get_args(Side)
-Heads = TypeVar("Heads", bound=Callable[..., Any])
-FEW = 64  # tokens of a row up to which `prepare` may make a number for every pair of them
+FEW = 64  # tokens: as many as a window of Swin. Up to here kernels and `prepare` have ways of their own, pair by pair
 
 
 def check_coords(encoding: PositionalEncoding, at: Positions, *, integers: bool = False) -> None:
@@ -63,13 +170,6 @@ def check_accepted(values: Tensor, accepted: Tensor, message: str) -> None:
         torch._assert_async(accepted.all(), message)
     elif not bool(accepted.all()):
         raise ValueError(message.replace("{}", str(values[~accepted][0].tolist())))
-
-
-def is_plain(x: Tensor, at: Positions, axes: int) -> bool:
-    """Whether x is a dense tensor of real numbers with so many axes and `at` has coordinates: the usual case, quickly."""
-    if type(x) is not Tensor or x.layout is not torch.strided or x.is_nested:
-        return False
-    return x.ndim == axes and x.is_floating_point() and isinstance(getattr(at, "coords", None), Tensor)
 
 
 def check_tokens(encoding: PositionalEncoding, x: Tensor, at: Positions, axis: int) -> None:
@@ -117,26 +217,10 @@ def check_added(encoding: PositionalEncoding, added: Float[Tensor, "*s d"], v: F
 
 def check_distances(delta: Num[Tensor, "n"]) -> None:
     """Raises TypeError or ValueError for what is no tensor [n] of integers or reals."""
-    if type(delta) is not Tensor or delta.layout is not torch.strided or delta.ndim != 1 or delta.is_complex():
-        check_arguments(check_distances, delta)
-
-
-def checked_heads(heads: Heads, _: Any = None) -> Heads:
-    """A `heads` method that is called with whole numbers 0 <= start < stop, up to the configuration's n_heads."""
-
-    @functools.wraps(heads)
-    def checked_heads(self: Any, start: int, stop: int) -> Any:
-        n_heads = self.configuration.get("n_heads")
-        whole = all(checks.is_whole(bound) for bound in (start, stop))
-        if not whole or not 0 <= start < stop or (checks.is_whole(n_heads) and stop > n_heads):
-            upper = f" <= n_heads={n_heads}" if checks.is_whole(n_heads) else ""
-            raise ValueError(
-                f"{type(self).__name__}: heads: expected whole numbers 0 <= start < stop{upper}, "
-                f"got start={start!r}, stop={stop!r}"
-            )
-        return heads(self, start, stop)
-
-    return checked_heads  # type: ignore[return-value]
+    if type(delta) is not Tensor or delta.layout is not torch.strided or delta.ndim != 1:
+        raise ValueError(f"delta: expected a tensor [n] of numbers, got {shown(delta)}")
+    if delta.is_complex():
+        raise ValueError(f"delta: expected a tensor [n] of numbers, got {delta.dtype}")
 
 
 def turns(side: Side) -> bool:
@@ -244,3 +328,64 @@ def one_per_head(bias: Float[Tensor, "h n"], q: Tensor) -> Tensor:
             "or give every slice of the heads its own with encoding.heads(start, stop)"
         )
     return bias
+
+
+def coordinates(coords: Tensor, name: str = "coords") -> Tensor:
+    """A copy in int64 or float64. TypeError for other kinds of numbers, ValueError for NaN and infinities."""
+    if coords.layout is not torch.strided:
+        raise ValueError(f"{name}: expected a dense tensor, got {shown(coords)}")
+    if coords.dtype in INTEGERS:
+        return coords.to(torch.int64, copy=True)
+    if coords.dtype not in (torch.float32, torch.float64):
+        advice = "a mask goes to from_mask()" if coords.dtype == torch.bool else "give integers, float32 or float64"
+        raise TypeError(f"{name}: expected integers or reals, got {coords.dtype}; {advice}")
+    if readable(coords) and not bool(torch.isfinite(coords).all()):
+        raise ValueError(f"{name}: expected finite positions, got NaN or infinity")
+    return coords.to(torch.float64, copy=True)
+
+
+def integers(name: str, numbers: Any, axes: str, device: torch.device | str | None = None) -> Int[Tensor, "n"]:
+    """A copy in int64 of integers on one axis: of a tensor, an array or a sequence. ValueError for anything else."""
+    if type(numbers) is Tensor and numbers.dtype == torch.int64 and numbers.ndim == 1 and device is None and numbers.is_cpu:
+        return numbers.clone()  # as decoding gives them, for every token
+    if isinstance(numbers, (str, bytes)):
+        raise ValueError(f"{name}: expected integers {axes}, as a tensor or a sequence, got {shown(numbers)}")
+    if isinstance(numbers, Tensor) and numbers.is_meta and torch.device(device or "meta").type != "meta":
+        raise ValueError(f"{name}: expected integers with values, got a tensor on meta")
+    if hasattr(numbers, "__array__") and not isinstance(numbers, Tensor):
+        numbers = torch.as_tensor(numbers)
+    if isinstance(numbers, Tensor):
+        if numbers.dtype not in INTEGERS or numbers.ndim != 1:
+            raise ValueError(f"{name}: expected integers {axes}, got {shown(numbers)}")
+        return numbers.to(device=device, dtype=torch.int64, copy=True)
+    if not isinstance(numbers, Sequence) or not all(isinstance(n, int) and not isinstance(n, bool) for n in numbers):
+        raise ValueError(f"{name}: expected integers {axes}, as a tensor or a sequence, got {shown(numbers)}")
+    if any(abs(n) > INT64 for n in numbers):
+        raise ValueError(f"{name}: expected integers {axes} of 64 bits, got {shown(numbers)}")
+    return torch.tensor(list(numbers), dtype=torch.int64, device=device)
+
+
+def ends_of(cu_seqlens: Any) -> list[int]:
+    """Ends of documents as numbers. ValueError for those of vmap, of which every row could have another count."""
+    ends = integers("cu_seqlens", cu_seqlens, "[n + 1]")
+    if not torch.compiler.is_compiling() and torch._C._functorch.is_functorch_wrapped_tensor(ends):
+        raise ValueError("cu_seqlens: expected integers that can be read, got rows of torch.func.vmap; call it before vmap")
+    numbers: list[int] = ends.tolist()
+    return numbers
+
+
+def check_sum(total: Tensor, added: Tensor | float) -> None:
+    """Raises ValueError where a sum of integers has wrapped around, in eager code on the CPU."""
+    if total.dtype != torch.int64 or not readable(total) or (isinstance(added, Tensor) and not readable(added)):
+        return
+    if not bool(((total < total - added) == (added < 0)).all()):
+        raise ValueError("positions do not fit in int64")
+
+
+def check_mask(mask: Tensor, shape: str) -> None:
+    if not isinstance(mask, Tensor) or mask.ndim != len(shape.split(",")):
+        raise ValueError(f"mask: expected a tensor {shape} of 0 and 1")
+    if mask.is_complex():
+        raise TypeError(f"mask: expected 0 and 1, got {mask.dtype}")
+    if readable(mask) and not bool(((mask == 0) | (mask == 1)).all()):
+        raise ValueError("mask: expected 0 and 1 only; document numbers go to packed(cu_seqlens)")

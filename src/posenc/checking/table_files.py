@@ -9,23 +9,33 @@ from __future__ import annotations
 import io
 import math
 import struct
+from pathlib import Path
 from tokenize import TokenError
 from typing import Any, NoReturn
 
 import numpy as np
 
+from posenc.checking.errors import NoTable
 from posenc.checking.recognition.recogniser import MOST_CHANNELS, MOST_NUMBERS, MOST_ROWS
-from posenc.explorer.parameters import Refused
-from posenc.explorer.say import say
+from posenc.checking.say import say
 from posenc.support import strict_json
 from posenc.support.languages import Words
 
+MOST_BYTES = 2**26
 MOST_HEADER = 10_000
 TENSORS = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "BF16": "<u2"}
 
 
+def read_file(path: Path) -> np.ndarray:
+    """The table in a file of at most `MOST_BYTES`. Raises NoTable, and OSError where there is no such file."""
+    size = path.stat().st_size
+    if size > MOST_BYTES:
+        _refuse(say("the file has {size} bytes; up to {most} are read", size=size, most=MOST_BYTES))
+    return read_table(path.read_bytes())
+
+
 def read_table(contents: bytes) -> np.ndarray:
-    """[rows, channels], with axes of length 1 besides. Raises Refused, in both languages, for what cannot be read."""
+    """[rows, channels], with axes of length 1 besides. Raises NoTable for what holds none."""
     table = _array(contents)
     sizes = table.shape if table.ndim == 2 else [n for n in table.shape if n > 1]  # as recogniser.matrix reads it
     if len(sizes) != 2 or table.ndim < 2:
@@ -49,12 +59,15 @@ def _array(contents: bytes) -> np.ndarray:
     try:
         text = contents.decode("utf-8-sig")
     except UnicodeDecodeError:
-        _refuse(say("the file is neither .npy, .safetensors, JSON nor text in UTF-8"))
+        start = contents[:8]
+        _refuse(
+            say("the file is neither .npy, .safetensors, JSON nor text in UTF-8; it begins with {start!r}", start=start)
+        )
     return _json(contents) if text.lstrip()[:1] in ("[", "{") else _text(text)
 
 
 def _refuse(words: Words) -> NoReturn:
-    raise Refused(words) from None
+    raise NoTable(words) from None
 
 
 def _npy(contents: bytes) -> np.ndarray:
@@ -124,7 +137,7 @@ def _json(contents: bytes) -> np.ndarray:
         reason = _short(str(error).removeprefix("not JSON: "))
         _refuse(say("not JSON: {reason}", reason=reason))
     if not isinstance(rows, list) or not all(isinstance(row, list) for row in rows):
-        _refuse(say("JSON should be a list of rows, each a list of numbers"))
+        _refuse(say("JSON should be a list of rows, each a list of numbers; got {got}", got=_short(rows)))
     return _rows(rows)
 
 
@@ -151,16 +164,27 @@ def _is_number(text: str) -> bool:
 
 
 def _rows(rows: list[list[Any]]) -> np.ndarray:
-    widths = {len(row) for row in rows}
-    if len(widths) != 1 or 0 in widths:
-        _refuse(say("the rows are not equally long") if rows else say("the file holds no numbers"))
-    _check((len(rows), widths.pop()), 1, sum(map(len, rows)))
-    table = np.empty((len(rows), len(rows[0])))
+    if not rows or not rows[0]:
+        _refuse(say("the file holds no numbers"))
+    first = len(rows[0])
     for number, row in enumerate(rows):
-        try:
-            table[number] = [float(value) for value in row]
-        except (ValueError, TypeError, OverflowError):
-            _refuse(say("row {number} holds something that is no number", number=number))
+        if len(row) != first:
+            _refuse(
+                say(
+                    "row {number} has {count} numbers, the first row {first}; all rows must be equally long",
+                    number=number,
+                    count=len(row),
+                    first=first,
+                )
+            )
+    _check((len(rows), first), 1, len(rows) * first)
+    table = np.empty((len(rows), first))
+    for number, row in enumerate(rows):
+        for column, value in enumerate(row):
+            try:
+                table[number, column] = float(value)
+            except (ValueError, TypeError, OverflowError):
+                _refuse(say("row {number} holds {value!r}, which is no number", number=number, value=_short(value)))
     return table
 
 

@@ -355,12 +355,12 @@ class Positions:
         Of other coordinates it is not known whether they are consecutive.
         """
         if coords is not None:
-            dense = type(coords) is Tensor and coords.layout is torch.strided and not coords.is_nested
+            dense = isinstance(coords, Tensor) and coords.layout is torch.strided and not coords.is_nested
             if not dense or coords.dtype not in KEPT or coords.ndim < 2:
                 raise TypeError(f"coords: expected [b, t, …] in int64 or float64, got {shown(coords)}")
         for name, carried in (("tables", tables), ("states", states)):
             if carried is not None and (
-                type(carried) is not dict or any(type(of_owner) is not tuple for of_owner in carried.values())
+                not isinstance(carried, Mapping) or not all(isinstance(of_owner, tuple) for of_owner in carried.values())
             ):
                 raise TypeError(f"{name}: expected a dict of tuples of tensors, got {shown(carried)}")
         return _made(

@@ -217,7 +217,7 @@ def check_added(encoding: PositionalEncoding, added: Float[Tensor, "*s d"], v: F
 
 def check_distances(delta: Num[Tensor, "n"]) -> None:
     """Raises TypeError or ValueError for what is no tensor [n] of integers or reals."""
-    if type(delta) is not Tensor or delta.layout is not torch.strided or delta.ndim != 1:
+    if not isinstance(delta, Tensor) or delta.layout is not torch.strided or delta.ndim != 1:
         raise ValueError(f"delta: expected a tensor [n] of numbers, got {shown(delta)}")
     if delta.is_complex():
         raise ValueError(f"delta: expected a tensor [n] of numbers, got {delta.dtype}")

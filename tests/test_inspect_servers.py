@@ -447,8 +447,8 @@ def test_a_width_that_is_fixed_gets_no_fraction():
 
 @pytest.mark.parametrize("name", ["sizes alone", "a fraction", "a fraction inside", "channels"])
 def test_phi_3_is_told_the_trained_length_of_the_file(name):
-    """Its class has one of 4096, which transformers takes before that of the settings. vLLM 0.33.0 scales cos and sin by the
-    one of the settings: rotary_embedding/phi3_long_rope_scaled_rope.py:72.
+    """Its class has one of 4096, which transformers takes before that of the settings. vLLM 0.33.0 scales cos and sin by
+    the one of the settings: rotary_embedding/phi3_long_rope_scaled_rope.py:72.
     """
     file = {"model_type": "phi3", **FILES[name]}
     extension = made(file, "longrope", 4)

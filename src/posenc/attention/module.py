@@ -168,9 +168,9 @@ class Attention(nn.Module):
         the number of real tokens of each row as its length, padding not counted.
         `options` are those of `attend`; of a `window` only the keys inside are read, the cache keeps all.
 
-        Raises ValueError for a cache of other rows, for a memory beside a cache, for an encoding that is not `local`, and in
-        eager code on the CPU for counted positions that do not follow the last one that the cache holds of the row, and for a
-        causal order that starts again.
+        Raises ValueError for a cache of other rows, for a memory beside a cache, for an encoding that is not `local`, and
+        in eager code on the CPU for counted positions that do not follow the last one that the cache holds of the row, and
+        for a causal order that starts again.
         """
         self._check(x)
         if not (causal is None or isinstance(causal, bool)):

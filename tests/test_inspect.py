@@ -121,6 +121,23 @@ def test_a_missing_base_is_one_note_and_no_error():
 
 
 @pytest.mark.parametrize(
+    ("family", "said"),
+    [
+        ("got_ocr2", r"GotOcr2Config would assume 1e\+06"),
+        ("lighton_ocr", r"LightOnOcrConfig would assume 1e\+06"),
+        ("mistral3", r"Mistral3Config would assume 1e\+09"),
+        ("moss_transcribe_diarize", r"MossTranscribeDiarizeConfig would assume 1e\+06"),
+        ("pp_chart2table", r"PPChart2TableConfig would assume 1e\+06"),
+        ("voxtral", r"VoxtralConfig would assume 1e\+08"),
+    ],
+)
+def test_a_refused_base_of_a_part_is_what_the_whole_model_s_class_assumes(family, said):
+    """The part's own class assumes 10000 where it stands alone."""
+    with pytest.raises(ConfigError, match=rf"^text_config.rope_theta: missing; {said}"):
+        read_config({"model_type": family}, defaults=False)
+
+
+@pytest.mark.parametrize(
     ("extra", "told"),
     [
         ({"rope_tetha": 1e6}, "warning rope_tetha: LlamaConfig's code does not read it"),

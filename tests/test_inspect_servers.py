@@ -445,6 +445,29 @@ def test_a_width_that_is_fixed_gets_no_fraction():
             assert "partial_rotary_factor" not in made(file, method).standard["rope_parameters"]
 
 
+@pytest.mark.parametrize("name", ["sizes alone", "a fraction", "a fraction inside", "channels"])
+def test_phi_3_is_told_the_trained_length_of_the_file(name):
+    """Its class has one of 4096, which transformers takes before that of the settings. vLLM 0.33.0 scales cos and sin by
+    the one of the settings: rotary_embedding/phi3_long_rope_scaled_rope.py:72.
+    """
+    file = {"model_type": "phi3", **FILES[name]}
+    extension = made(file, "longrope", 4)
+    given = json.loads(after(commands(extension)["vLLM"], "--hf-overrides"))
+    assert given["original_max_position_embeddings"] == given["rope_parameters"]["original_max_position_embeddings"] == 8192
+    expected = math.sqrt(1 + math.log(32768 / 8192) / math.log(8192))
+    ((_, scale),) = receivers.tables(receivers.read(file, "", extension.standard), 32768).values()
+    assert [scale, extension.after.cos_sin_scale] == pytest.approx([expected] * 2, rel=1e-6)
+
+
+@pytest.mark.parametrize("family", ["gemma4_text", "diffusion_gemma_text"])
+def test_a_fraction_at_the_top_leaves_settings_of_each_kind_their_type(family):
+    """vLLM 0.33.0, config/model.py:2608, reads rope_type of every object in them."""
+    file = {"model_type": family, **FILES["a fraction"]}
+    given = json.loads(after(commands(made(file, "ntk", 4))["vLLM"], "--hf-overrides"))
+    types = {kind: settings["rope_type"] for kind, settings in given["rope_parameters"].items()}
+    assert types == {"sliding_attention": "default", "full_attention": "proportional"}
+
+
 # The releases themselves.
 
 

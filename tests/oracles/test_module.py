@@ -173,6 +173,8 @@ def test_decode_refuses_an_encoding_that_reads_neighbours(name):
     module = posenc.Attention(16, 2, encoding)
     with pytest.raises(ValueError, match=r"^encoding: \w+ reads the neighbours of a token, which a cache does not hold"):
         module.decode(torch.zeros(1, 6, 16), at)
+    with pytest.raises(ValueError, match=r"^encoding: \w+ reads the neighbours of a token, which a cache does not hold"):
+        module.decode(torch.zeros(1, 6, 16), at, None, torch.zeros(1, 6, 16), at)
 
 
 def test_decode_refuses_a_lost_offset_and_serves_what_is_left_out_on_purpose():
@@ -376,11 +378,14 @@ def test_decoding_over_a_memory_equals_the_forward(name):
         with pytest.raises(ValueError, match=re.escape(str(refused)[:20])):
             in_steps(module, x, memory, at_memory, (6,), causal=causal)
         return
+    if "local" not in encoding.traits:  # a convolution reads whole rows
+        with pytest.raises(ValueError, match=r"^encoding: \w+ reads the neighbours of a token"):
+            in_steps(module, x, memory, at_memory, (6,), causal=causal)
+        return
     calls = []
     for linear in (module.key, module.value):
         linear.register_forward_hook(lambda *_: calls.append(1))
-    sizes = (3, 1, 1, 1) if "local" in encoding.traits else (6,)  # a convolution reads whole rows
-    got, cache = in_steps(module, x, memory, at_memory, sizes, causal=causal)
+    got, cache = in_steps(module, x, memory, at_memory, (3, 1, 1, 1), causal=causal)
     assert len(calls) == 2
     assert cache.k.shape[2] == 9
     torch.testing.assert_close(got, expected, rtol=1e-10, atol=1e-10)

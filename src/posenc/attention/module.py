@@ -168,8 +168,9 @@ class Attention(nn.Module):
         the number of real tokens of each row as its length, padding not counted.
         `options` are those of `attend`; of a `window` only the keys inside are read, the cache keeps all.
 
-        Raises ValueError for a cache of other rows, for a memory beside a cache, and in eager code on the CPU for counted
-        positions that do not follow the last one that the cache holds of the row, and for a causal order that starts again.
+        Raises ValueError for a cache of other rows, for a memory beside a cache, for an encoding that is not `local`, and
+        in eager code on the CPU for counted positions that do not follow the last one that the cache holds of the row, and
+        for a causal order that starts again.
         """
         self._check(x)
         if not (causal is None or isinstance(causal, bool)):
@@ -179,6 +180,11 @@ class Attention(nn.Module):
             raise ValueError(f"cache: expected the KeyValueCache of {x.shape[0]} rows that decode returned, got {got}")
         if (memory is None) != (at_memory is None):
             raise ValueError("memory, at_memory: expected both or neither")
+        if "local" not in self.encoding.traits:
+            raise ValueError(
+                f"encoding: {type(self.encoding).__name__} reads the neighbours of a token, which a cache does not hold; "
+                "decoding gives other numbers than forward: call forward with all tokens"
+            )
         if memory is not None and at_memory is not None:
             if cache is not None:
                 raise ValueError(
@@ -189,11 +195,6 @@ class Attention(nn.Module):
             return self._across(x, at, cache, causal is True, impl, options)
         if causal is False:
             raise ValueError("causal: decoding without a memory is causal; expected None or True, got False")
-        if "local" not in self.encoding.traits:
-            raise ValueError(
-                f"encoding: {type(self.encoding).__name__} reads the neighbours of a token, which a cache does not hold; "
-                "decoding gives other numbers than forward: call forward with all tokens"
-            )
         x, at = self._read(x, at, None if cache is None else cache.at)
         q, k = rotated(self.encoding, self._split(self.query(x)), self._split(self.key(x)), at, at)
         v = self.encoding.rotate(self._split(self.value(x)), at, "value")

@@ -189,16 +189,19 @@ class Keys:
         if not isinstance(model_type, str):
             raise ConfigError(f"{self.where(name)}.model_type: missing; it names the kind of model of this part")
         self.read[name] = "…"
+        about_base: dict[str, Any] = {}
         if inner is None:
             self.note(
                 name, say("not in the file: {owner} assumes {model_type}", owner=self.facts["class"], model_type=model_type)
             )
+            owner, base = self.facts["class"], (inside.get("rope_parameters") or {}).get("rope_theta")
             if not self.base_may_be_default:  # a base that the file does not say is refused
                 inside.pop("rope_parameters", None)
-            elif (base := (inside.get("rope_parameters") or {}).get("rope_theta")) is not None:
-                owner = self.facts["class"]
+                about_base = {} if base is None else {"base": base, "base_of": owner}
+            elif base is not None:
                 self.note(f"{name}.rope_theta", say("missing: {owner} assumes {assumed:.10g}", owner=owner, assumed=base))
         part = Keys(inside, model_type, self.where(name), defaults=self.base_may_be_default)
+        part.facts = part.facts | about_base
         part.file = part.file if name in self.file else {}
         return part
 

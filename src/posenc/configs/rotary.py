@@ -223,8 +223,9 @@ def _base(keys: Keys, settings: dict[str, Any], where: str, base_key: str, label
     if not isinstance(assumed, (int, float)):
         raise ConfigError(f"{keys.where(base_key)}: missing, and {keys.facts['class'] or keys.family} has no default")
     if not keys.base_may_be_default:
+        owner = keys.facts.get("base_of", keys.facts["class"])
         raise ConfigError(
-            f"{keys.where(base_key)}: missing; {keys.facts['class']} would assume {assumed:g}, others "
+            f"{keys.where(base_key)}: missing; {owner} would assume {assumed:g}, others "
             "something else. Add it to the file, or read without defaults=False"
         )
     owner, within = keys.facts["class"], where.removeprefix(keys.path).strip(".")

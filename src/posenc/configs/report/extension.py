@@ -49,6 +49,7 @@ class Extension:
     chunked: bool
 
 
+ORIGINAL = "original_max_position_embeddings"
 LENGTHS = ("max_sequence_length", "max_seq_length", "max_seq_len", "seq_length", "seq_len", "model_max_length")
 
 
@@ -222,10 +223,12 @@ def _changed(
     section = {**config, "model_type": spec.family}
     known = complaints(spec_of(section, defaults=True))
     wanted = TYPES[settings["rope_type"]][0], settings.get("rope_theta", rotation.base)
+    began = settings.get(ORIGINAL)  # the trained length of the scaling
     read: list[tuple[int, dict[str, Any], PositionSpec]] = []
     refusals: list[ConfigError] = []
     for spelled in spellings(config, spec, settings, length, trained, rotation.base):
-        for more in ({}, {"head_dim": spec.d_head}):  # some families' scaled frequencies need the width of a head
+        # Some families' scaled frequencies need the width of a head; Phi-3's class has a trained length of its own.
+        for more in ({}, {"head_dim": spec.d_head}, {ORIGINAL: trained}):
             fragment = {**spelled, **more}
             try:
                 changed = spec_of({**section, **fragment}, defaults=True)
@@ -233,7 +236,8 @@ def _changed(
             except ConfigError as error:
                 refusals.append(error)
                 continue
-            if (now.kind, now.base) == wanted and now != rotation and found <= known:
+            as_meant = (now.kind, now.base) == wanted and dict(now.parameters).get("trained_length") == began
+            if as_meant and now != rotation and found <= known:
                 read.append((len(found), fragment, changed))
     if not read:
         wrong = say("rope_parameters: {family}'s code does not read such settings", family=spec.family)

@@ -22,7 +22,7 @@ import pytest
 import torch
 
 import receivers
-from posenc.configs import read_config
+from posenc.configs import read_config, spec_of
 from posenc.configs.report.extension import Extension, extend, extensible
 from posenc.configs.report.extension_methods import METHODS
 from posenc.configs.report.runtimes import runtimes, servers
@@ -299,9 +299,6 @@ SAMPLE = (
 OTHERWISE = {  # files that transformers reads, and posenc reads otherwise
     "glm4_moe_lite, a fraction": "the model fails, as posenc says: 16 pairs of frequencies for 32 pairs of channels",
     "glm4_moe_lite, a fraction inside": "the same",
-    "mellum, a fraction": "MellumConfig does not hand the fraction to its own settings",
-    "neomme, a fraction": "NeoMMEConfig does not read it at the top",
-    "step3p5, a fraction": "Step3p7Config reads a list of them alone",
 }
 
 
@@ -466,6 +463,16 @@ def test_a_fraction_at_the_top_leaves_settings_of_each_kind_their_type(family):
     given = json.loads(after(commands(made(file, "ntk", 4))["vLLM"], "--hf-overrides"))
     types = {kind: settings["rope_type"] for kind, settings in given["rope_parameters"].items()}
     assert types == {"sliding_attention": "default", "full_attention": "proportional"}
+
+
+@pytest.mark.parametrize(("family", "pairs"), [("mellum", {32}), ("neomme", {8, 32}), ("step3p5", {32})])
+def test_a_fraction_beside_the_settings_is_not_read_by_every_class(family, pairs):
+    """They were read as half of the head, 16 pairs. The numbers are those of the class's own rotary module."""
+    file = {"model_type": family, **FILES["a fraction"]}
+    assert {len(table[0]) for table in receivers.tables(receivers.read(file, "", {}), 8192).values()} == pairs
+    spec = spec_of(file)
+    assert {dict(use.arguments)["frequencies"].width // 2 for layer in spec.layers for use in layer.uses} == pairs
+    assert "partial_rotary_factor" in {remark.key for remark in spec.remarks}
 
 
 # The releases themselves.

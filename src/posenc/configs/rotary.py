@@ -282,6 +282,16 @@ def _fraction(
     return float(value), float(value) if partial or value != 1.0 else None
 
 
+def within_settings(keys: Keys) -> Keys:
+    """Without a partial_rotary_factor beside the settings, for classes that read the one within them alone."""
+    name = "partial_rotary_factor"
+    if not keys.has(name):
+        return keys
+    keys.number(name)
+    keys.warning(name, say("{owner}'s code does not read it", owner=keys.facts["class"]))
+    return keys.replaced(without=(name,))
+
+
 def too_few(factor: float, width: int, rotary_dim: int) -> Words:
     """Why a model whose number of rotated channels is fixed fails with this partial_rotary_factor."""
     return say(

@@ -10,6 +10,7 @@ from posenc.configs.errors import ConfigError
 from posenc.configs.families.gemma3 import per_kind
 from posenc.configs.family import decoder, family
 from posenc.configs.keys import Keys
+from posenc.configs.rotary import within_settings
 from posenc.configs.say import say
 from posenc.configs.schedule import FULL, SLIDING, sliding_where
 from posenc.configs.spec import PositionSpec, Use
@@ -25,7 +26,7 @@ def laguna(keys: Keys) -> PositionSpec:
 
 @family("mellum")
 def mellum(keys: Keys) -> PositionSpec:
-    keys = with_assumed(keys, {FULL: unscaled(500000.0), SLIDING: unscaled(10000.0)})
+    keys = with_assumed(within_settings(keys), {FULL: unscaled(500000.0), SLIDING: unscaled(10000.0)})
     kinds = sliding_where(keys, lambda n: False)
     return decoder(keys, None, kinds=kinds, by_kind=per_kind(keys, kinds, partial=True))
 

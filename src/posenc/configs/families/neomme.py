@@ -10,7 +10,7 @@ from posenc.configs.assumed import longrope_of_layers, settings_by_kind
 from posenc.configs.errors import ConfigError
 from posenc.configs.family import bidirectional, decoder, family
 from posenc.configs.keys import Keys
-from posenc.configs.rotary import rope
+from posenc.configs.rotary import rope, within_settings
 from posenc.configs.say import say
 from posenc.configs.schedule import FULL, SLIDING, schedule
 from posenc.configs.spec import PositionSpec, Use
@@ -25,7 +25,7 @@ def neomme(keys: Keys) -> PositionSpec:
 
     The windows of sliding layers alternate between sliding_window and 1024, unless per_layer_config is set.
     """
-    count = keys.whole("num_hidden_layers")
+    keys, count = within_settings(keys), keys.whole("num_hidden_layers")
     kinds = schedule(keys, lambda n: FULL if (n + 1) % 6 == 0 or n == count - 1 else SLIDING)
     d_head, assumed = keys.whole("head_dim"), {FULL: (1000000.0, 0.25), SLIDING: (10000.0, 1.0)}
     settings_by_kind(keys, LABELS)

@@ -9,7 +9,7 @@ from typing import Any
 from posenc.configs.errors import ConfigError
 from posenc.configs.family import decoder, family, parts
 from posenc.configs.keys import Keys
-from posenc.configs.rotary import rope
+from posenc.configs.rotary import rope, within_settings
 from posenc.configs.say import say
 from posenc.configs.schedule import FULL, SLIDING, schedule
 from posenc.configs.spec import PositionSpec
@@ -66,6 +66,7 @@ def _by_kind(keys: Keys, kinds: Sequence[str]) -> Keys:
         keys.error(
             "rope_parameters", say("has no entry for each of {kinds}, and is not read", kinds=", ".join(sorted(there)))
         )
+    keys = within_settings(keys)
     bases, parts = _listed(keys, "rope_theta", kinds), _listed(keys, "partial_rotary_factors", kinds)
     if bases is None and not keys.base_may_be_default:
         raise ConfigError(

@@ -13,10 +13,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 
 from posenc.explorer.serving import serving
 
+expect.set_options(timeout=30_000)  # of a busy machine; five seconds were too few for a row whose claims are computed first
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
 Opened = Callable[..., Page]
 Contexts = dict[tuple[str, int, int, bool, bool], BrowserContext]

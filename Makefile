@@ -49,7 +49,7 @@ tests: $(VENV)/.dev
 
 # The wings: every file of tests belongs to one of them.
 WING_core     := tests/oracles tests/field_bugs $(addprefix tests/test_,$(addsuffix .py,banded casts checks cutoff documents \
-                 eager every_entry exported_tables fast_paths_refuse few_pairs few_tokens few_vectors kept_solution masked_blocks measures \
+                 eager every_entry exported_tables fast_paths_refuse few_pairs few_tokens few_vectors kept_solution large_options masked_blocks measures \
                  model_positions names nonsense one_query reference_blocks request_lengths same_rows sampling sliding typing))
 WING_laws     := $(wildcard tests/test_laws*.py) tests/stress $(addprefix tests/test_,$(addsuffix .py,compile cuda export graphs \
                  kernels read triton_rotation))
@@ -59,7 +59,7 @@ WING_check    := tests/conformance $(addprefix tests/test_,$(addsuffix .py,check
                  table_files))
 WING_lab      := $(wildcard tests/test_lab_*.py tests/test_shipped_*.py) tests/test_compare.py
 WING_explorer := tests/explorer tests/test_explore_command.py
-WING_house    := $(addprefix tests/test_,$(addsuffix .py,architecture base_install bench choose claims contributing docs from_the_notes \
+WING_house    := $(addprefix tests/test_,$(addsuffix .py,architecture base_install bench choose choose_models claims contributing docs from_the_notes \
                  examples gpu_steps list output_encodings page_measures pages plots readme recipes show site site_search translations walk wheels finding_words))
 
 test-%: $(VENV)/.dev

@@ -169,7 +169,7 @@ class Layers:
         encoding, at, width = layer.encoding, self.at(), self.case.width
         x, seen = encoding.embed(self.x, at), max(0, at.length - CHECKED)
         q, k, v = (
-            (x @ to.weight.T).unflatten(-1, (-1, width)).transpose(1, 2) for to in (layer.query, layer.key, layer.val)
+            (x @ to.weight.T).unflatten(-1, (-1, width)).transpose(1, 2) for to in (layer.query, layer.key, layer.value)
         )
         k, held = encoding.rotate(k, at, "key"), at
         if cache is not None:

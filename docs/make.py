@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 from envelopes import picture
-from far_context_table import far_context_table
+from gained_table import chains_table, results_table
 from laws_table import laws_table
 from PIL import Image
 from rows_table import rows_table
@@ -46,7 +46,9 @@ def pages() -> dict[Path, str]:
         notes = HERE / f"from-the-notes{suffix}"
         made[notes] = with_table(notes, rows_table(language))
         measured = HERE / f"results{suffix}"
-        made[measured] = with_table(measured, far_context_table(language))
+        made[measured] = with_table(measured, results_table(language))
+        chains = ROOT / "results" / "chains" / f"README{suffix}"
+        made[chains] = with_table(chains, chains_table(language))
         made[HERE / f"check{suffix}"] = with_table(HERE / f"check{suffix}", laws_table(language))
         made[HERE / f"servers{suffix}"] = with_table(HERE / f"servers{suffix}", servers_table(language))
         made[ROOT / f"README{suffix}"] = with_table(ROOT / f"README{suffix}", summary(language))

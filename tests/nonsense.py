@@ -49,7 +49,7 @@ from sampling import WITHOUT_STATES
 HOME = os.path.dirname(posenc.__file__) + os.sep
 ROOMS = (
     "posenc",
-    "posenc.attention.caches",
+    "posenc.attention.rotated_keys",
     "posenc.attention.rotary_modules.nanotron",
     "posenc.attention.rotary_modules.torchtitan",
     "posenc.attention.rotary_modules.torchtune",
@@ -258,7 +258,7 @@ VALID: dict[str, Callable[[], Any]] = {
     "width": lambda: 3,
     "max_positions": lambda: 64,
     "rank": lambda: 1,
-    "method": lambda: importlib.import_module("posenc.catalogue.methods").GROUPS["A"][1][0],
+    "method": lambda: importlib.import_module("posenc.catalogue.methods").groups()["A"][1][0],
     "text": lambda: 2,
     "n": lambda: 1,
     "start": lambda: 1,

@@ -103,7 +103,38 @@ def test_the_house_is_as_wide_as_tools_house_counts_it():
     assert sorted(found["rooms"]) == sorted({room(module) for module in MODULES})
     assert found["lines"] == sum(path.read_text("utf-8").count("\n") for path in MODULES.values())
     assert {"embed", "rotate", "bias", "prepare"} <= set(found["names"])
-    assert 5 < found["attend"]["files"] < found["attend"]["functions"] < found["attend"]["calls"]
+    assert all(5 < of["files"] < of["moves"] < of["calls"] for of in found["calls"].values())
+
+
+def test_the_first_hour_stays_one():
+    """What a newcomer reads, what a call runs through, and the names of the contract: at most so much."""
+    sys.path.insert(0, str(ROOT / "tools"))
+    import house
+
+    first, after = house.to_read("The first hour"), house.to_read("The next")
+    assert len(first) == 12
+    assert sum(first.values()) <= 2400
+    assert not first.keys() & after.keys()
+    assert set(house.contract()) >= house.NEEDED.keys()
+    assert len(house.contract()) - len(house.NEEDED) <= house.CONTRACT
+    most = {"attend, RoPE": (9, 32, 15), "attend, ALiBi": (12, 44, 30), "decode, RoPE": (12, 98, 44)}
+    calls = house.journeys()
+    for name, limits in most.items():
+        assert all(calls[name][what] <= limit for what, limit in zip(("files", "calls", "moves"), limits, strict=True)), (
+            name
+        )
+
+
+def test_both_languages_name_the_same_files_in_the_same_order():
+    """Those of the first hour and of the next."""
+    named = [
+        re.findall(r"`([\w/]+\.py)`", (ROOT / page).read_text("utf-8").split(start)[1].split(end)[0])
+        for page, start, end in (
+            ("CONTRIBUTING.md", "## The first hour", "## An encoding"),
+            ("CONTRIBUTING.zh-CN.md", "## 第一个小时", "## 添加编码"),
+        )
+    ]
+    assert named[0] == named[1]
 
 
 @pytest.mark.parametrize("script", ["tools/house.py --json", "docs/make.py --check"])

@@ -177,36 +177,33 @@ def told(numbers):
 
 
 @pytest.mark.parametrize("page", ["results.md", "results.zh-CN.md"])
-def test_flat_and_far_are_two_columns_with_intervals_and_seeds(page):
-    """Numbers by hand from the reports: the best prediction from the report's own row, the rest from the cells."""
+def test_gained_and_kept_are_columns_with_intervals_and_seeds(page):
+    """Numbers by hand from the cells of the reports; the optimum's gain from the table of the chains."""
     text = (ROOT / "docs" / page).read_text("utf-8").split("<!-- table written by docs/make.py -->")[1]
     head, _, *lines = [line.strip("| ").split(" | ") for line in text.split("<!--")[0].strip().splitlines()]
     rows = {line[0]: dict(zip(head, line, strict=True)) for line in lines}
     zh = "zh" in page
-    (far, found, flat, kept) = (
+    (gained, share, found, kept) = (
         next(name for name in head if name.startswith(begins) and task in name)
         for begins, task in (
-            ("用到远处" if zh else "uses far", "64 → 1024"), ("用到远处" if zh else "uses far", "32 → 512"),
-            ("保持不变" if zh else "stays flat", "64 → 1024"), ("保持不变" if zh else "stays flat", "32 → 512"),
+            ("多得的比特" if zh else "gained, bits", "64 → 1024"), ("占最优预测" if zh else "share of", "64 → 1024"),
+            ("最远四分之一" if zh else "right, farthest", "32 → 512"), ("保留的得分" if zh else "score kept", "32 → 512"),
         )
     )  # fmt: skip
-    assert all(name.endswith("5 个种子" if zh else "5 seeds") for name in (far, found, flat, kept))
-    report = (ROOT / "results/chains/report/report.md").read_text("utf-8")
-    best = next(line for line in report.splitlines() if line.startswith("| best prediction")).split("|")
-    gain = float(best[2]) - float(best[6])
+    assert all(name.endswith("5 个种子" if zh else "5 seeds") for name in (found, kept))
+    chains = (ROOT / "results" / "chains" / page.replace("results", "README")).read_text("utf-8")
+    best = next(line for line in chains.splitlines() if line.startswith("| 最优预测 |" if zh else "| optimum |")).split("|")
+    offered = float(best[5].split()[0])
     for name, encoding, setting in (
-        ("ALiBi", "alibi", "trained"),
-        ("RoPE", "rope", "trained"),
-        ("RoPE + YaRN", "rope", "yarn"),
-    ):
-        near = scores("chains", "chains", encoding, "same targets", 64)
+        ("ALiBi", "alibi", "trained"), ("RoPE", "rope", "trained"), ("RoPE + YaRN", "rope", "yarn"),
+    ):  # fmt: skip
+        near = scores("chains", "chains", encoding, "last window", 64, setting)
         long = scores("chains", "chains", encoding, "same targets", 1024, setting)
-        assert rows[name][far] == told(100 * (near - long) / gain)
-        assert rows[name][flat].startswith(f"{(long - near).mean():+.2f} ± ")
+        assert rows[name][gained].startswith(f"{(near - long).mean():+.3f} (")
+        assert float(rows[name][share].split()[0]) == pytest.approx(100 * (near - long).mean() / offered, abs=1)
     for name, encoding in (("ALiBi", "alibi"), ("T5", "t5"), ("RoPE", "rope")):
         near, long = (scores("study-tasks", "passkey", encoding, "same targets", length) for length in (32, 512))
         assert rows[name][kept] == told(100 * long / near)
         assert rows[name][found] == told(100 * scores("study-tasks", "passkey", encoding, "farthest quarter", 512))
-    assert rows["Shaw"][far].endswith("% ↓")
-    assert rows["NoPE"][far] == ("未学会" if zh else "not learnt")
+    assert rows["NoPE"][gained] == "–"
     assert rows["FoX"][kept] == "–"

@@ -73,7 +73,7 @@ def test_positions_of_few_tokens_are_prepared_by_nothing(calls):
     encoding, at = RoPE(16), Positions.arange(2, 3, 7)
     with torch.no_grad():
         assert encoding.prepare(at) is at
-        assert encoding.prepare(Positions.arange(2, few_tokens.MOST)).tables
+        assert encoding.prepare(Positions.arange(2, few_tokens.FEW)).tables
         assert encoding.prepare(at.shift(0.5)).tables
         assert OfOwnTables(16).prepare(at).tables
         with pytest.raises((TypeError, ValueError), match="dtype"):
@@ -116,7 +116,7 @@ def test_other_calls_do_not_reach_it(calls):
     rotated(encoding, at=at.shift(0.5))
     rotated(encoding, at=Positions.at(torch.tensor([[5, 0, 2], [1, 1, 7]])), length=3)
     encoding._rotate_both(torch.randn(2, 4, 1, 16), torch.randn(2, 4, 1, 16).bfloat16(), at, at)
-    rotated(encoding, length=few_tokens.MOST)
+    rotated(encoding, length=few_tokens.FEW)
     q = torch.randn(2, 4, 1, 16, requires_grad=True)
     encoding._rotate_both(q, q, at, at)
     torch.func.vmap(lambda x: encoding._rotate_both(x, x, at, at)[0])(torch.randn(3, 2, 4, 1, 16))

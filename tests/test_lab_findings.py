@@ -654,7 +654,7 @@ def test_the_answer_says_what_was_found(plain_found: dict[str, Any]) -> None:
         "Text 8× as long as in training": "ALiBi (2.44 bits at 512, +0.03 bits from 64)",
         "Least time to train, besides NoPE": "Sinusoidal, Learned (1.01× the time of NoPE)",
         "Least time to read a prompt, besides NoPE": "Sinusoidal, Learned (1.01× the time of NoPE)",
-        "No parameters, and valid the furthest": "ALiBi (valid up to >8× the trained length)",
+        "No parameters, and the score kept furthest": "ALiBi (score kept up to >8× the trained length)",
     }
     assert "Sinusoidal 1.01×, Learned 1.02×, ALiBi 1.05×, RoPE 1.30×, T5 1.60×" in said
     assert "Not learnt" not in said

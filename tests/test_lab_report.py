@@ -86,7 +86,7 @@ def an_arm(name: str, task: Json, random: random.Random, *, learnt: bool = True,
         if bits and learnt else None,
         "curve": {"step": [10, 20, 30], "bits": [random.uniform(2, 4) for _ in range(3)]} if state in (None, NOT_LEARNT)
         else {"step": [], "bits": []},
-        "oracle": None, "learning_rate": 4e-3, "seconds": 12.5,
+        "oracle": None, "learning_rate": 4e-3, "seconds": 12.5, "last_window": None, "gained": {},
     }  # fmt: skip
 
 
@@ -95,7 +95,7 @@ def a_task(name: str, measure: str, length: int, lengths: list[int], *, causal: 
     return {
         "name": name, "title": words(f"Title of {name}"), "unit": words(f"units of {name}"), "measure": measure,
         "causal": causal, "length": length, "lengths": lengths, "chance": {str(n): 8.0 if bits else 0.03 for n in lengths},
-        "floor": None,
+        "floor": None, "controls": None, "shortcuts": None, "against": "trained length",
         "baseline": 3.9 if bits else None, "training": {"steps": 500, "rows": 16}, "learning_rates": [], "own_scales": {},
         "joint_scales": {},
         "settings": {}, "scored": {"rows": 128, "targets": 64 if bits else None},
@@ -124,9 +124,11 @@ def made_up() -> Json:
     language["arms"][1]["behaviour"] = "flat"
     language["arms"][1]["factor"] = {"value": 4.0, "low": 4.0, "high": 4.0, "censored": True}
     language["arms"][0]["oracle"] = {"256": {"mean": 2.125, "seeds": {"0": 2.125}, "interval": None, "state": None}}
-    language["after"] = [{"change": "", "cells": language["arms"][0]["cells"]}]
+    cut = {"last_window": None, "gained": {}}
+    language["after"] = [{"change": "", "cells": language["arms"][0]["cells"], **cut}]
     language["after"] += [
-        {"change": name, "cells": an_arm("rope", language, draw)["cells"]} for name in ("interpolation", "ntk", "yarn")
+        {"change": name, "cells": an_arm("rope", language, draw)["cells"], **cut}
+        for name in ("interpolation", "ntk", "yarn")
     ]
     copy = a_task("copy", "exact", 16, [8, 16, 32, 64])
     copy["arms"] = [
@@ -143,7 +145,7 @@ def made_up() -> Json:
         for name in names
     }
     made = {
-        "format": 4, "name": "made <up>", "about": words("About & <i>this</i>."), "seeds": [0, 1, 2], "fewest_seeds": 3,
+        "format": 5, "name": "made <up>", "about": words("About & <i>this</i>."), "seeds": [0, 1, 2], "fewest_seeds": 3,
         "exploratory": True,
         "posenc": "0.0", "provenance": {"code": "c0de" * 16, "torch": "2.13.0", "device": "cpu", "text": "7e47" * 16},
         "machine": {"system": "made up", "cores": 2}, "command": "posenc lab run <made-up>",

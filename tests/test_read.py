@@ -170,7 +170,7 @@ def test_the_laws_see_what_was_forgotten():
 def test_the_forget_gate_is_the_papers_formula(x):
     layer = made("forgetting")
     out = layer(x[:1, :3], Positions.arange(1, 3))
-    q, k, v = (one(x[0, :3]).unflatten(-1, (-1, DH)) for one in (layer.query, layer.key, layer.val))
+    q, k, v = (one(x[0, :3]).unflatten(-1, (-1, DH)) for one in (layer.query, layer.key, layer.value))
     gates = [[torch.sigmoid(layer.encoding.gate[h] @ x[0, t]).item() for t in range(3)] for h in range(H)]
     rows = []
     for i in range(3):

@@ -176,7 +176,7 @@ def test_what_the_standard_allows_is_read() -> None:
 
 
 def test_a_text_that_is_too_large(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(strict_json, "LARGEST", 2**20)
+    monkeypatch.setattr(strict_json, "MOST_BYTES", 2**20)
     (path := tmp_path / "large.json").write_bytes(b"[" + b"1," * 2**20 + b"1]")
     with pytest.raises(ValueError, match=r"large\.json: larger than 1 MiB"):
         strict_json.read(path)

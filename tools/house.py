@@ -5,9 +5,9 @@ python tools/house.py --json      the same for machines
 
 top floor      modules and packages directly below src/posenc
 floors         the longest chain of imports between them; docs/architecture.md draws them
-contract       public names of PositionalEncoding
-attend         files, functions and Python calls that attend(q, k, v, rope) runs through
-core           lines of the files that CONTRIBUTING.md names in reading order
+contract       public names of PositionalEncoding; those above CONTRACT, each with the class that needs it
+attend …       files, functions and Python calls that a call runs through, and moves from one file to another
+first hour     lines of the files that CONTRIBUTING.md names in reading order; next: those after them
 lines          of Python in src/posenc, by room
 """
 
@@ -16,16 +16,26 @@ from __future__ import annotations
 import ast
 import functools
 import inspect
+import itertools
 import json
 import os
 import re
 import sys
-from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from types import FrameType
 from typing import Any
 
 SOURCE = Path(__file__).resolve().parents[1] / "src" / "posenc"
+
+CONTRACT = 18  # public names
+NEEDED = {
+    "exact_parameters": "encodings/bases/learned_rope.py: LeRoPE, whose factors stay float32 in a model of bfloat16",
+    "extra_repr": "torch.nn.Module prints a model by it",
+    "learned_tables": "encodings/bases/learned_rope.py: LeRoPE, whose tables hold parameters",
+    "reads_vectors": "encoding.py: DistanceBias, which stays relative in a Stack with a rotation",
+}
+"""The names of the contract beyond CONTRACT, and what needs them."""
 
 
 def rooms() -> dict[str, list[Path]]:
@@ -84,37 +94,53 @@ def contract() -> list[str]:
     )
 
 
-def through_attend() -> dict[str, int]:
-    """What a call of the README's attend runs through, after a first call that loads it."""
+def journeys() -> dict[str, dict[str, int]]:
+    """What calls run through: the README's attend, one with a bias, and one token decoded with a cache."""
     import torch
 
     import posenc
 
-    encoding = posenc.create("rope", d_model=512, n_heads=8)
-    at = encoding.prepare(posenc.Positions.arange(1, 128))
+    rope, alibi = (posenc.create(name, d_model=512, n_heads=8) for name in ("rope", "alibi"))
+    plain = posenc.Positions.arange(1, 128)
+    turned, biased = rope.prepare(plain), alibi.prepare(plain)
     q, k, v = (torch.randn(1, 8, 128, 64) for _ in range(3))
-    calls: Counter[tuple[str, str]] = Counter()
+    layer, at = posenc.Attention(512, 8, rope), posenc.Positions.decode([128])
+    with torch.no_grad():
+        _, cache = layer.decode(torch.randn(1, 128, 512), turned)
+        token = torch.randn(1, 1, 512)
+        return {
+            "attend, RoPE": through(lambda: posenc.attend(q, k, v, rope, turned)),
+            "attend, ALiBi": through(lambda: posenc.attend(q, k, v, alibi, biased)),
+            "decode, RoPE": through(lambda: layer.decode(token, at, cache)),
+        }
+
+
+def through(call: Callable[[], Any]) -> dict[str, int]:
+    """Files, functions, Python calls and moves between files of a call, after a first one that loads what it needs."""
+    found: list[tuple[str, str]] = []
 
     def count(frame: FrameType, event: str, _: Any) -> None:
         code = frame.f_code
         if event == "call" and code.co_filename.startswith(f"{SOURCE}{os.sep}"):
-            calls[code.co_filename, code.co_qualname] += 1
+            found.append((code.co_filename, code.co_qualname))
 
-    posenc.attend(q, k, v, encoding, at)
+    call()
     sys.setprofile(count)
     try:
-        posenc.attend(q, k, v, encoding, at)
+        call()
     finally:
         sys.setprofile(None)
-    return {"files": len({file for file, _ in calls}), "functions": len(calls), "calls": calls.total()}
+    files = [file for file, _ in found]
+    moves = sum(one != other for one, other in itertools.pairwise(files))
+    return {"files": len(set(files)), "functions": len(set(found)), "calls": len(found), "moves": moves}
 
 
-def core() -> dict[str, int]:
-    """Lines of each file of the core. A name without a folder is in the folder of the one before it."""
+def to_read(heading: str) -> dict[str, int]:
+    """Lines of each file of a list in CONTRIBUTING.md. A name without a folder is in the folder of the one before it."""
     text = (SOURCE.parents[1] / "CONTRIBUTING.md").read_text("utf-8")
-    chapter = text.split("\n## The core\n")[1].split("\n## ")[0]
+    chapter = re.split(r"\n##+ ", text.split(f" {heading}\n")[1])[0]
     counted = {}
-    for item in re.findall(r"^\d\. (.*(?:\n   .*)*)", chapter, re.MULTILINE):
+    for item in re.findall(r"^\d+\. (.*(?:\n   .*)*)", chapter, re.MULTILINE):
         folder = Path()
         for name in re.findall(r"`([\w/]+\.py)`", item):
             path = Path(name) if "/" in name else folder / name
@@ -143,20 +169,22 @@ def refuse_another_copy() -> None:
 
 def main() -> None:
     refuse_another_copy()
-    by_room, names, drawn, attend, read_first = lines(), contract(), floors(), through_attend(), core()
+    by_room, names, drawn, calls = lines(), contract(), floors(), journeys()
+    first, after = to_read("The first hour"), to_read("The next")
     total = sum(by_room.values())
     if "--json" in sys.argv[1:]:
-        print(
-            json.dumps(
-                {"lines": total, "attend": attend, "names": names, "drawn": drawn, "core": read_first, "rooms": by_room},
-                indent=1,
-            )
-        )
+        counted = {"lines": total, "calls": calls, "names": names, "drawn": drawn, "first": first, "next": after}
+        print(json.dumps(counted | {"rooms": by_room}, indent=1))
         return
     print(f"top floor   {len(by_room)} names on {len(drawn)} floors")
     print(f"contract    {len(names)} public names: {', '.join(names)}")
-    print(f"attend      {attend['files']} files, {attend['functions']} functions, {attend['calls']} Python calls")
-    print(f"core        {sum(read_first.values()):,} lines in {len(read_first)} files")
+    for name in names:
+        if name in NEEDED:
+            print(f"            {name}: {NEEDED[name]}")
+    for name, of in calls.items():
+        print(f"{name:<15} " + ", ".join(f"{count} {what}" for what, count in of.items()))
+    for name, files in (("first hour", first), ("next", after)):
+        print(f"{name:<11} {sum(files.values()):,} lines in {len(files)} files")
     print(f"lines       {total:,} of Python")
     for name, count in by_room.items():
         print(f"  {count:>7,}  {name}")

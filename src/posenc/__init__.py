@@ -23,12 +23,12 @@ if TYPE_CHECKING:
     from posenc.attention import attend_rotated as attend_rotated
     from posenc.attention import backends as backends
     from posenc.attention import rotary_modules
-    from posenc.attention.caches import convert_keys as convert_keys
-    from posenc.attention.caches import rerotate as rerotate
-    from posenc.attention.caches import rescale_keys as rescale_keys
     from posenc.attention.module import Attention as Attention
     from posenc.attention.module import KeyValueCache as KeyValueCache
     from posenc.attention.module import replace_encoding as replace_encoding
+    from posenc.attention.rotated_keys import convert_keys as convert_keys
+    from posenc.attention.rotated_keys import rerotate as rerotate
+    from posenc.attention.rotated_keys import rescale_keys as rescale_keys
     from posenc.catalogue.lookup import create as create
     from posenc.catalogue.lookup import names as names
     from posenc.catalogue.lookup import positions_by as positions_by
@@ -52,8 +52,8 @@ if TYPE_CHECKING:
     from posenc.pictures import plots as plots
     from posenc.pictures.measures import shift_matrix as shift_matrix
     from posenc.positions import Positions as Positions
-    from posenc.positions import shard_index as shard_index
     from posenc.structure import Scores as Scores
+    from posenc.support.sharding import shard_index as shard_index
     from posenc.transformers.model_positions import positions_from_transformers as positions_from_transformers
 
     modules = rotary_modules
@@ -65,9 +65,9 @@ _WHERE = {
     "Attention": "attention.module",
     "KeyValueCache": "attention.module",
     "replace_encoding": "attention.module",
-    "convert_keys": "attention.caches",
-    "rerotate": "attention.caches",
-    "rescale_keys": "attention.caches",
+    "convert_keys": "attention.rotated_keys",
+    "rerotate": "attention.rotated_keys",
+    "rescale_keys": "attention.rotated_keys",
     "check": "checking.checking",
     "ConfigError": "configs",
     "PositionSpec": "configs",
@@ -86,7 +86,7 @@ _WHERE = {
     "wavelengths": "frequencies",
     "shift_matrix": "pictures.measures",
     "Positions": "positions",
-    "shard_index": "positions",
+    "shard_index": "support.sharding",
     "Stack": "combined",
     "PerLayer": "combined",
     "positions_from_transformers": "transformers.model_positions",

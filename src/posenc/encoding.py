@@ -4,8 +4,7 @@ Position can enter at four seams. An encoding overrides the seams it uses; the b
 
     x ── embed ──► q, k, v ── rotate ──► logits = q·k·scale + bias ── finish ──► softmax(logits)·v
 
-What the seams of encodings share (checks, tables, dtypes) is in support/tensors.py; what `structure` returns, in
-structure.py.
+What the seams share (checks, tables, dtypes) is in support/tensors.py; what `structure` returns, in structure.py.
 
 Legend: b batch, t tokens, h query heads, i query, j key, d channel, n distances.
 """

@@ -16,7 +16,7 @@ Positions are passed, never inferred from a length, an index, a tensor's rank or
     Positions.randomized(batch, length, max_positions)   sorted random positions (Ruoss et al. 2023)
     Positions.at(coords)                        any coordinates, integers or reals
 
-model_positions.py makes those of a Hugging Face model's call.
+transformers/model_positions.py makes those of a Hugging Face model's call.
 """
 
 from __future__ import annotations
@@ -25,23 +25,21 @@ import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import torch
 from torch import Tensor
-from torch.utils import _pytree
 
-from posenc.support import checks
-from posenc.support.checked import check_fields, checked, checked_on_failure
+from posenc.support import checks, pytree
+from posenc.support.checked import INT64, check_fields, checked, checked_on_failure
 from posenc.support.checks import shown
-from posenc.support.tensors import INTEGERS, readable
+from posenc.support.sharding import shard_index
+from posenc.support.tensors import INTEGERS, check_mask, check_sum, coordinates, ends_of, integers, readable
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Bool, Int, Num
 
-LARGEST = 2**63 - 1
 Consecutive = Literal["row", "document"]
-Names = tuple[tuple[str, int], ...]  # of owners, and how many tensors each has
 KEPT = (torch.int64, torch.float64)  # the dtypes of coordinates
 NO_TABLES: Mapping[str, tuple[Tensor, ...]] = {}
 
@@ -93,7 +91,7 @@ class Positions:
                     f"{name}: expected the [b, t] of coords, {list(self.coords.shape[:2])}, got {list(value.shape)}"
                 )
             object.__setattr__(self, name, value.to(torch.int64, copy=True))
-        object.__setattr__(self, "coords", _coordinates(self.coords))
+        object.__setattr__(self, "coords", coordinates(self.coords))
         check_fields(self)
         if not self.coords.shape[1]:
             object.__setattr__(self, "consecutive_in", None)
@@ -117,14 +115,14 @@ class Positions:
                     f"start: expected an integer or integers [b={batch}], got {start.dtype} {list(start.shape)}"
                 )
             coords = count.to(start.device) + start[:, None].long()
-            _check_sum(coords, start[:, None])
+            check_sum(coords, start[:, None])
         else:
             if isinstance(start, float):
                 raise TypeError(
                     f"start: expected an integer, got {start}; real ones go to Positions.at(), after a cache with seen="
                 )
-            checks.whole(-LARGEST - 1, start=start)
-            if start > LARGEST // 2 and start + length - 1 > LARGEST:
+            checks.whole(-INT64 - 1, start=start)
+            if start > INT64 // 2 and start + length - 1 > INT64:
                 raise ValueError(f"start, length: positions {start} … {start + length - 1} do not fit in int64")
             coords = (count + start).expand(batch, length)
         document = torch.zeros_like(coords[:1]).expand(batch, length)
@@ -142,15 +140,15 @@ class Positions:
         if coords.ndim > 3:
             raise ValueError(f"coords: expected [b, t] or [b, t, axes], got {list(coords.shape)}")
         checks.whole(0, seen=seen)
-        if seen > LARGEST - coords.shape[1]:
+        if seen > INT64 - coords.shape[1]:
             raise ValueError(f"seen: expected a number that the order of {coords.shape[1]} tokens fits after, got {seen}")
-        return _in_order(_coordinates(coords), seen=seen)
+        return _in_order(coordinates(coords), seen=seen)
 
     @classmethod
     @checked_on_failure
     def from_mask(cls, mask: Num[Tensor, "b t"] | Bool[Tensor, "b t"]) -> Positions:
         """Real tokens (1 or True) are counted 0, 1, 2, … in each row; padding (0 or False) may stand on either side."""
-        _check_mask(mask, "[b, t]")
+        check_mask(mask, "[b, t]")
         real = mask.bool()
         count = (real.long().cumsum(dim=1) - 1).clamp(min=0)
         return _made(count, count, real.long() - 1, consecutive_in="document" if mask.shape[1] else None)
@@ -161,7 +159,7 @@ class Positions:
         cls, cu_seqlens: Int[Tensor, "n+1"] | Sequence[int], *, device: torch.device | str | None = None
     ) -> Positions:
         """Documents one after the other in one row, positions restarting at 0: [0, 2, 5] holds two, of 2 and 3 tokens."""
-        ends = _ends(cu_seqlens)
+        ends = ends_of(cu_seqlens)
         if len(ends) < 2 or ends[0] != 0 or any(b <= a for a, b in itertools.pairwise(ends)):
             raise ValueError(f"cu_seqlens: expected 0 and then growing ends such as [0, 2, 5], got {ends}")
         lengths = [b - a for a, b in itertools.pairwise(ends)]
@@ -272,7 +270,7 @@ class Positions:
         count / (last count + 1e-6) · span, real; `centred` takes the middle of the pixel, count - ½ (Deformable DETR);
         span=None leaves the integer counts. Carion et al. 2020 (DETR), appendix A.4 and code.
         """
-        _check_mask(mask, "[b, h, w]")
+        check_mask(mask, "[b, h, w]")
         if centred and span is None:
             raise ValueError("centred: counts without a span are whole numbers; give a span")
         if 0 in mask.shape:
@@ -294,7 +292,7 @@ class Positions:
         """Several axes per token, axes first as multimodal models hand them over (time, height, width)."""
         if not isinstance(position_ids, Tensor) or position_ids.ndim != 3:
             raise ValueError("position_ids: expected a tensor [axes, b, t]")
-        return _in_order(_coordinates(position_ids.movedim(0, -1), "position_ids"))
+        return _in_order(coordinates(position_ids.movedim(0, -1), "position_ids"))
 
     @classmethod
     @checked
@@ -336,14 +334,14 @@ class Positions:
         if isinstance(by, Tensor):
             if by.ndim > 1 or (by.numel() != 1 and by.shape != (self.batch,)):
                 raise ValueError(f"by: expected a number, or one for each of {self.batch} rows, got {shown(by)}")
-            moved: Tensor | float = _coordinates(by.reshape(-1, *[1] * (self.coords.ndim - 1)), "by")
+            moved: Tensor | float = coordinates(by.reshape(-1, *[1] * (self.coords.ndim - 1)), "by")
         else:
             checks.finite(by=by)
-            if isinstance(by, int) and not -LARGEST <= by <= LARGEST:
+            if isinstance(by, int) and not -INT64 <= by <= INT64:
                 raise ValueError(f"by: expected an integer of int64, got {by}")
             moved = by
         coords = (self.coords.double() if isinstance(by, float) else self.coords) + moved
-        _check_sum(coords, moved)
+        check_sum(coords, moved)
         return _made(coords, self.order, self.document, self.consecutive_in)
 
     def replaced(
@@ -357,12 +355,12 @@ class Positions:
         Of other coordinates it is not known whether they are consecutive.
         """
         if coords is not None:
-            dense = type(coords) is Tensor and coords.layout is torch.strided and not coords.is_nested
+            dense = isinstance(coords, Tensor) and coords.layout is torch.strided and not coords.is_nested
             if not dense or coords.dtype not in KEPT or coords.ndim < 2:
                 raise TypeError(f"coords: expected [b, t, …] in int64 or float64, got {shown(coords)}")
         for name, carried in (("tables", tables), ("states", states)):
             if carried is not None and (
-                type(carried) is not dict or any(type(of_owner) is not tuple for of_owner in carried.values())
+                not isinstance(carried, Mapping) or not all(isinstance(of_owner, tuple) for of_owner in carried.values())
             ):
                 raise TypeError(f"{name}: expected a dict of tuples of tensors, got {shown(carried)}")
         return _made(
@@ -472,39 +470,6 @@ class Positions:
         return _map(self, lambda tensor: tensor.to(device))
 
 
-@checked_on_failure
-def shard_index(
-    length: int, rank: int, size: int, *, zigzag: bool = False, cu_seqlens: Sequence[int] | None = None
-) -> Int[Tensor, "n"]:
-    """Which of `length` tokens rank `rank` of `size` holds; x[:, index] and at.take(index) belong together.
-
-    contiguous   0 0 1 1 2 2 3 3          zigzag (balances causal work)   0 1 2 3 3 2 1 0
-    With `cu_seqlens` every document is cut by itself: ends [0, 4, 8], rank 0 of 2, zigzag gives [0, 3, 4, 7].
-    """
-    checks.whole(length=length, size=size)
-    if zigzag is not True and zigzag is not False:
-        raise TypeError(f"zigzag: expected True or False, got {shown(zigzag)}")
-    if length > LARGEST:
-        raise ValueError(f"length: expected a length of int64, got {length}")
-    if isinstance(rank, bool) or not isinstance(rank, int) or not 0 <= rank < size:
-        raise ValueError(f"rank: expected 0 … {size - 1}, got {rank!r}")
-    ends = [0, length] if cu_seqlens is None else _ends(cu_seqlens)
-    if len(ends) < 2 or ends[0] != 0 or ends[-1] != length or any(b <= a for a, b in itertools.pairwise(ends)):
-        raise ValueError(f"cu_seqlens: expected ends from 0 to {length} that grow, got {ends}")
-    chunks = 2 * size if zigzag else size
-    parts = (rank, 2 * size - 1 - rank) if zigzag else (rank,)
-    index: list[int] = []
-    for begin, end in itertools.pairwise(ends):
-        if (end - begin) % chunks:
-            raise ValueError(
-                f"length: {end - begin} tokens cannot be cut into {chunks} equal chunks; pad them, or change size or zigzag"
-            )
-        chunk = (end - begin) // chunks
-        for part in parts:
-            index.extend(range(begin + part * chunk, begin + (part + 1) * chunk))
-    return torch.tensor(index, dtype=torch.int64)
-
-
 def may_attend(at_q: Positions, at_k: Positions, causal: bool) -> Bool[Tensor, "b 1 i j"]:
     """Which query may see which key: same document, no padding and, if causal, a key not after the query."""
     query, key = at_q.document[:, None, :, None], at_k.document[:, None, None, :]
@@ -604,70 +569,9 @@ def _in_order(coords: Tensor, document: Tensor | None = None, seen: int = 0) -> 
     return _made(coords, order, torch.zeros_like(order) if document is None else document)
 
 
-def _coordinates(coords: Tensor, name: str = "coords") -> Tensor:
-    """A copy in int64 or float64. TypeError for other kinds of numbers, ValueError for NaN and infinities."""
-    if coords.layout is not torch.strided:
-        raise ValueError(f"{name}: expected a dense tensor, got {shown(coords)}")
-    if coords.dtype in INTEGERS:
-        return coords.to(torch.int64, copy=True)
-    if coords.dtype not in (torch.float32, torch.float64):
-        advice = "a mask goes to from_mask()" if coords.dtype == torch.bool else "give integers, float32 or float64"
-        raise TypeError(f"{name}: expected integers or reals, got {coords.dtype}; {advice}")
-    if readable(coords) and not bool(torch.isfinite(coords).all()):
-        raise ValueError(f"{name}: expected finite positions, got NaN or infinity")
-    return coords.to(torch.float64, copy=True)
-
-
-def integers(name: str, numbers: Any, axes: str, device: torch.device | str | None = None) -> Int[Tensor, "n"]:
-    """A copy in int64 of integers on one axis: of a tensor, an array or a sequence. ValueError for anything else."""
-    if type(numbers) is Tensor and numbers.dtype == torch.int64 and numbers.ndim == 1 and device is None and numbers.is_cpu:
-        return numbers.clone()  # as decoding gives them, for every token
-    if isinstance(numbers, (str, bytes)):
-        raise ValueError(f"{name}: expected integers {axes}, as a tensor or a sequence, got {shown(numbers)}")
-    if isinstance(numbers, Tensor) and numbers.is_meta and torch.device(device or "meta").type != "meta":
-        raise ValueError(f"{name}: expected integers with values, got a tensor on meta")
-    if hasattr(numbers, "__array__") and not isinstance(numbers, Tensor):
-        numbers = torch.as_tensor(numbers)
-    if isinstance(numbers, Tensor):
-        if numbers.dtype not in INTEGERS or numbers.ndim != 1:
-            raise ValueError(f"{name}: expected integers {axes}, got {shown(numbers)}")
-        return numbers.to(device=device, dtype=torch.int64, copy=True)
-    if not isinstance(numbers, Sequence) or not all(isinstance(n, int) and not isinstance(n, bool) for n in numbers):
-        raise ValueError(f"{name}: expected integers {axes}, as a tensor or a sequence, got {shown(numbers)}")
-    if any(abs(n) > LARGEST for n in numbers):
-        raise ValueError(f"{name}: expected integers {axes} of 64 bits, got {shown(numbers)}")
-    return torch.tensor(list(numbers), dtype=torch.int64, device=device)
-
-
-def _ends(cu_seqlens: Any) -> list[int]:
-    """Ends of documents as numbers. ValueError for those of vmap, of which every row could have another count."""
-    ends = integers("cu_seqlens", cu_seqlens, "[n + 1]")
-    if not torch.compiler.is_compiling() and torch._C._functorch.is_functorch_wrapped_tensor(ends):
-        raise ValueError("cu_seqlens: expected integers that can be read, got rows of torch.func.vmap; call it before vmap")
-    numbers: list[int] = ends.tolist()
-    return numbers
-
-
-def _check_sum(total: Tensor, added: Tensor | float) -> None:
-    """Raises ValueError where a sum of integers has wrapped around, in eager code on the CPU."""
-    if total.dtype != torch.int64 or not readable(total) or (isinstance(added, Tensor) and not readable(added)):
-        return
-    if not bool(((total < total - added) == (added < 0)).all()):
-        raise ValueError("positions do not fit in int64")
-
-
-def _check_mask(mask: Tensor, shape: str) -> None:
-    if not isinstance(mask, Tensor) or mask.ndim != len(shape.split(",")):
-        raise ValueError(f"mask: expected a tensor {shape} of 0 and 1")
-    if mask.is_complex():
-        raise TypeError(f"mask: expected 0 and 1, got {mask.dtype}")
-    if readable(mask) and not bool(((mask == 0) | (mask == 1)).all()):
-        raise ValueError("mask: expected 0 and 1 only; document numbers go to packed(cu_seqlens)")
-
-
 def _map(at: Positions, change: Callable[[Tensor], Tensor]) -> Positions:
-    leaves, context = _parts(at)
-    mapped = _unflatten([change(leaf) for leaf in leaves], context)
+    leaves, context = pytree.parts_of(at)
+    mapped: Positions = pytree.rebuilt(_made, [change(leaf) for leaf in leaves], context)
     object.__setattr__(mapped, "grid_sizes", _sizes(at))
     return mapped
 
@@ -677,50 +581,4 @@ def _sizes(at: Positions) -> tuple[int, ...] | None:
     return None if torch.compiler.is_compiling() else at.grid_sizes
 
 
-# A pytree whose leaves are the tensors; rebuilt without checks, since a leaf may be a fake tensor or a specification.
-
-
-Parts = tuple[list[Any], tuple[Consecutive | None, Names, Names]]
-
-
-def _flatten(at: Positions) -> Parts:
-    """`arange` has one tensor for coords and order. They are two leaves: torch.export makes one input of one tensor, and an
-    exported graph would read order where the encoding reads coords."""
-    leaves, context = _parts(at)
-    if leaves[1] is leaves[0] and isinstance(leaves[1], Tensor):
-        leaves[1] = leaves[1].view_as(leaves[1])
-    return leaves, context
-
-
-def _parts(at: Positions) -> Parts:
-    tables, states = (tuple((owner, len(of_owner)) for owner, of_owner in of.items()) for of in (at.tables, at.states))
-    carried = (tensor for of in (at.tables, at.states) for of_owner in of.values() for tensor in of_owner)
-    return [at.coords, at.order, at.document, *carried], (at.consecutive_in, tables, states)
-
-
-def _unflatten(leaves: Any, context: Any) -> Positions:
-    consecutive_in, *names = context
-    coords, order, document, *rest = leaves
-    carried: list[dict[str, tuple[Tensor, ...]]] = []
-    for of in names:
-        carried.append({})
-        for owner, count in of:
-            carried[-1][owner], rest = tuple(rest[:count]), rest[count:]
-    tables, states = carried
-    return _made(coords, order, document, consecutive_in, tables, states)
-
-
-def _flatten_with_keys(at: Positions) -> Any:
-    leaves, context = _flatten(at)
-    return [(_pytree.SequenceKey(n), leaf) for n, leaf in enumerate(leaves)], context
-
-
-_pytree.register_pytree_node(
-    Positions,
-    _flatten,
-    _unflatten,
-    serialized_type_name="posenc.Positions",
-    flatten_with_keys_fn=_flatten_with_keys,
-    to_dumpable_context=lambda context: [context[0], *([list(pair) for pair in names] for names in context[1:])],
-    from_dumpable_context=lambda dumped: (dumped[0], *(tuple(map(tuple, names)) for names in dumped[1:])),
-)
+pytree.register(Positions, _made)

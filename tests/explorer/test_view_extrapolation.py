@@ -126,15 +126,17 @@ def test_curves_are_those_of_the_report():
     assert checked > 300
 
 
-def test_far_context_is_that_of_the_report():
-    """The share of what the best prediction gains, as the page of the results prints it."""
-    page = (RESULTS / "chains" / "README.md").read_text("utf-8")
-    printed = dict(re.findall(r"^\| ([^|]+?)(?: ↓)? \|.*\| (-?\d+) % \|$", page, re.MULTILINE))
-    used = measured.far_context_used("chains")
-    titles = {arm["name"]: arm["title"]["en"] for arm in measured.task("chains")["arms"]}
-    assert len(used) == 15
-    for name, share in used.items():
-        assert float(printed[titles[name]]) == round(100 * share), name
+def test_what_is_gained_beyond_the_trained_length_is_that_of_the_report():
+    """The share of what the optimum gains, as the report's table of numbers has it."""
+    with (RESULTS / "chains" / "report" / "gained.csv").open(encoding="utf-8", newline="") as file:
+        lines = [line for line in csv.DictReader(file) if line["length"] == "1024"]
+    shares = {line["encoding"] if line["setting"] == "trained" else line["setting"]: line for line in lines}
+    gained = measured.gained("chains")
+    assert gained.keys() == shares.keys()
+    for name, found in gained.items():
+        assert found["share"] == pytest.approx(float(shares[name]["share"]), abs=1e-5), name
+        low, high = (float(shares[name][end]) for end in ("share_low", "share_high"))
+        assert found["share_interval"] == pytest.approx([low, high], abs=1e-5), name
 
 
 def test_what_has_no_number_has_words():

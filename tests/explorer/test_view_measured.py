@@ -47,8 +47,10 @@ def test_the_measured_rows_are_those_of_the_report_and_of_the_costs():
     assert rows["learned"]["why"][1]["en"] == "cannot: table ends at 128"
     assert (rows["fope"]["bits"], rows["fope"]["prefill"]) == ([None] * 3, costs["fope"]["prefill"]["median"])
     assert {name for name, row in rows.items() if row["chosen"]} == {"fope"}
-    far = measured.far_context_used("chains")
+    far = {name: found["share"] for name, found in measured.gained("chains").items() if name in rows}
+    assert far.keys() >= {"alibi", "kerple", "rope"}
     assert {name: row["far"] for name, row in rows.items() if row["far"] is not None} == far
+    assert all(rows[name]["interval"][0] < share < rows[name]["interval"][1] for name, share in far.items())
 
 
 def test_points_and_their_seeds_are_those_of_the_report(opened):

@@ -261,7 +261,7 @@ def in_the_dtype_of_the_tokens(x, cos, sin, layout, *rest, start=0, back=False, 
 
 
 def plant_A6_rotation_in_16_bits(patch):
-    patch.setattr(few_tokens, "MOST", 0)  # which computes its own tables
+    patch.setattr(few_tokens, "FEW", 0)  # which computes its own tables
     patch.setattr(posenc.encodings.rope, "rotate", in_the_dtype_of_the_tokens)
 
 

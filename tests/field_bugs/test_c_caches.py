@@ -56,7 +56,7 @@ def test_C1_two_instances_of_other_bases_and_scalings_do_not_share():
 
 
 def plant_C1_the_offset_is_not_in_the_key(patch):
-    patch.setattr(few_tokens, "MOST", 0)  # which computes its own tables
+    patch.setattr(few_tokens, "FEW", 0)  # which computes its own tables
     cache = {}
 
     def tables(self, at, dtype):
@@ -67,7 +67,7 @@ def plant_C1_the_offset_is_not_in_the_key(patch):
 
 
 def plant_C1_the_base_is_not_in_the_key(patch):
-    patch.setattr(few_tokens, "MOST", 0)  # which computes its own tables
+    patch.setattr(few_tokens, "FEW", 0)  # which computes its own tables
     cache = {}
 
     def tables(self, at, dtype):

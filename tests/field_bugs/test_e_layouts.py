@@ -81,7 +81,7 @@ def plant_E1_the_permutation_is_left_out(patch):
 
 
 def plant_E1_every_rotation_pairs_halves(patch):
-    patch.setattr(few_tokens, "MOST", 0)  # which computes its own tables
+    patch.setattr(few_tokens, "FEW", 0)  # which computes its own tables
     made = posenc.encodings.rope.rotate
 
     def halves(x, cos, sin, layout, returns=None, **named):

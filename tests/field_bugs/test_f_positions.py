@@ -118,7 +118,7 @@ def test_F4_a_mask_with_document_numbers_is_refused():
 
 
 def plant_F4_document_numbers_count_as_real_tokens(patch):
-    patch.setattr(positions, "_check_mask", lambda mask, shape: None)
+    patch.setattr(positions, "check_mask", lambda mask, shape: None)
 
 
 # F5, F6 -----------------------------------------------------------------------------------------------------------------

@@ -153,8 +153,8 @@ BY_HAND = [
     (
         "decode does not turn values",
         "Attention.decode",
-        "self.encoding.rotate(self._split(self.val(x)), at, 'value')",
-        "self._split(self.val(x))",
+        "self.encoding.rotate(self._split(self.value(x)), at, 'value')",
+        "self._split(self.value(x))",
     ),
     (
         "decode ignores impl",

@@ -254,9 +254,10 @@ def test_inside_a_graph_only_vectors_of_distances_are_known_to_be_elementwise(mo
     """What a graph on CUDA asks; nothing can be tried there."""
     q, run, scattered = torch.zeros(1, H, 5, D), Positions.arange(1, 5), Positions.at(torch.tensor([[0, 2, 3, 7, 9]]))
     monkeypatch.setattr(torch.compiler, "is_compiling", lambda: True)
-    assert flex._is_elementwise(q, ALiBi(H), run, run)
-    assert not flex._is_elementwise(q, ALiBi(H), scattered, scattered)
-    assert not flex._is_elementwise(q, posenc.create("transformer_xl", d_model=H * D, n_heads=H), run, run)
+    assert flex._is_elementwise(Call.of(q, q, q, ALiBi(H), run, run))
+    assert not flex._is_elementwise(Call.of(q, q, q, ALiBi(H), scattered, scattered))
+    transformer_xl = posenc.create("transformer_xl", d_model=H * D, n_heads=H)
+    assert not flex._is_elementwise(Call.of(q, q, q, transformer_xl, run, run))
 
 
 def test_distances_between_scattered_positions():

@@ -112,7 +112,7 @@ def test_wilson_stays_a_share() -> None:
         assert statistics.wilson(0, of)[1] == pytest.approx(1 - statistics.wilson(of, of)[0])
 
 
-# The valid length factor --------------------------------------------------------------------------------------------
+# The length factor --------------------------------------------------------------------------------------------------
 
 LENGTHS = [64, 96, 128, 256, 512]
 

@@ -54,7 +54,7 @@ def merged(heads, linear) -> np.ndarray:
 def by_loops(module, x, source, may, bias=None, turn=None):
     d_head = module.d_head
     q, k, v = (
-        projected(y, linear, d_head) for y, linear in ((x, module.query), (source, module.key), (source, module.val))
+        projected(y, linear, d_head) for y, linear in ((x, module.query), (source, module.key), (source, module.value))
     )
     if turn is not None:
         q, k = turn(q), turn(k)
@@ -377,7 +377,7 @@ def test_decoding_over_a_memory_equals_the_forward(name):
             in_steps(module, x, memory, at_memory, (6,), causal=causal)
         return
     calls = []
-    for linear in (module.key, module.val):
+    for linear in (module.key, module.value):
         linear.register_forward_hook(lambda *_: calls.append(1))
     sizes = (3, 1, 1, 1) if "local" in encoding.traits else (6,)  # a convolution reads whole rows
     got, cache = in_steps(module, x, memory, at_memory, sizes, causal=causal)

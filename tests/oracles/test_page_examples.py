@@ -506,7 +506,7 @@ def pape(page: Page) -> np.ndarray:
     attention, x = page.made["attention"], page.array("words")
     q, k, v = (
         (x @ getattr(attention, one).weight.detach().numpy().T).reshape(-1, HEADS, D).swapaxes(0, 1)
-        for one in ("query", "key", "val")
+        for one in ("query", "key", "value")
     )
     directions = page["directions"][..., ::-1]
     fall, slope = (

@@ -8,7 +8,7 @@ from posenc import Positions, attend
 from posenc.encodings.alibi import ALiBi
 from posenc.encodings.shaw import Shaw
 from posenc.encodings.t5 import T5
-from posenc.positions import shard_index
+from posenc.support.sharding import shard_index
 
 NARROW = [torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64]
 

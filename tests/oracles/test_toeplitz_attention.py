@@ -468,7 +468,7 @@ def test_eager_code_and_the_operator_agree(make, sizes):
     encoding, at = make(h).double(), Positions.arange(b, length)
     assert module.is_small(q, k, v) == (length == 7)
     causal = not getattr(encoding, "bidirectional", False)
-    vector = toeplitz.bias_vector(q, encoding, at, at)
+    vector = toeplitz.bias_vector(encoding.structure(), q, at, at)
     expected = operator(q, k, v, vector, torch.zeros(1, dtype=torch.long), None, encoding.softmax_scale(4), causal)[0]
     torch.testing.assert_close(attend(q, k, v, encoding, at, causal=causal, impl="toeplitz"), expected)
 

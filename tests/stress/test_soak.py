@@ -110,7 +110,7 @@ def test_drift_and_growth_are_noticed(monkeypatch):
     made, kept = RoPE.tables, []
 
     def drifts(self, at, dtype):
-        return made(self, at.replaced(coords=at.coords * (1 + 1e-5)) if at.length == 1 else at, dtype)
+        return made(self, at.replaced(coords=at.coords.double() * (1 + 1e-5)) if at.length == 1 else at, dtype)
 
     monkeypatch.setattr(few_tokens, "serves", lambda frequencies: False)  # which makes its tables itself
     monkeypatch.setattr(RoPE, "tables", drifts)

@@ -59,7 +59,7 @@ def test_tables_and_positions_are_computed_once_a_call(monkeypatch):
     monkeypatch.setattr(pt.positions.Call, "_positions", counted_positions)
     model(input_ids=IDS[:, 9:], past_key_values=first.past_key_values)
     assert calls == {"tables": 0, "positions": 2}  # of the new token, whose rotation needs no tables, and of all keys
-    monkeypatch.setattr(few_tokens, "MOST", 0)
+    monkeypatch.setattr(few_tokens, "FEW", 0)
     model(input_ids=IDS[:, 9:], past_key_values=first.past_key_values)
     assert calls == {"tables": 1, "positions": 4}
 

@@ -17,7 +17,7 @@ from posenc.attention.plan import output_of
 from posenc.combined import PerLayer, Stack, check_heads, check_one_layer
 from posenc.encoding import PositionalEncoding, Side, usual_scale
 from posenc.positions import Positions
-from posenc.structure import EVERY_SIDE, Blocks, Regions, Rotation, Structure, addend_of, declared_rotation, rotated
+from posenc.structure import EVERY_SIDE, Blocks, Regions, Rotation, Structure, addend_of, rotated
 from posenc.support.checked import checked_on_failure
 from posenc.support.checks import shown
 from posenc.support.identity import label
@@ -115,9 +115,9 @@ def attend(
     with full_precision(q):
         turned, structure = NO_SIDE, encoding.structure()
         if "rotate" in encoding.seams:
-            rotation = structure if type(structure) is Rotation else declared_rotation(structure)
-            turned = EVERY_SIDE if rotation is None else rotation.sides
-            if rotation is not None and rotation.both is not None:
+            rotation = structure.rotation if type(structure) is Regions else structure
+            turned = rotation.sides if type(rotation) is Rotation else EVERY_SIDE
+            if type(rotation) is Rotation and rotation.both is not None:
                 q, k = rotation.both(q, k, at_q, at_k)
             else:
                 q, k = encoding.rotate(q, at_q, "query"), encoding.rotate(k, at_k, "key")
@@ -171,12 +171,10 @@ def attend_rotated(
     _check(q, k, v, encoding, at_q, at_k, causal)
     structure = encoding.structure()
     given = _options(encoding, structure, q, k, return_lse=return_lse, **options)
-    turned = NO_SIDE
-    if "rotate" in encoding.seams:
-        rotation = structure if type(structure) is Rotation else declared_rotation(structure)
-        turned = EVERY_SIDE if rotation is None else rotation.sides
+    rotation = structure.rotation if type(structure) is Regions else structure
+    turning = "rotate" in encoding.seams and (type(rotation) is not Rotation or "output" in rotation.sides)
     with full_precision(q):
-        return _output(q, k, v, encoding, structure, at_q, at_k, causal, given, impl, "output" in turned)
+        return _output(q, k, v, encoding, structure, at_q, at_k, causal, given, impl, turning)
 
 
 def _output(

@@ -112,7 +112,7 @@ class Attention(nn.Module):
         self.d_model, self.encoding = d_model, encoding
         self.query = nn.Linear(d_model, n_heads * self.d_head, bias=bias)
         self.key = nn.Linear(d_model, n_kv_heads * self.d_head, bias=bias)
-        self.val = nn.Linear(d_model, n_kv_heads * self.d_head, bias=bias)
+        self.value = nn.Linear(d_model, n_kv_heads * self.d_head, bias=bias)
         self.out = nn.Linear(n_heads * encoding.query_copies * self.d_head, d_model, bias=bias)
 
     @checked_on_failure
@@ -142,7 +142,7 @@ class Attention(nn.Module):
         source, at_source = x, at
         if memory is not None and at_memory is not None:
             source, at_source = self._read(memory, at_memory)
-        q, k, v = self._split(self.query(x)), self._split(self.key(source)), self._split(self.val(source))
+        q, k, v = self._split(self.query(x)), self._split(self.key(source)), self._split(self.value(source))
         out = attend(q, k, v, self.encoding, at, at_source, causal=causal, impl=impl, **options)
         return self._merge(out)
 
@@ -196,7 +196,7 @@ class Attention(nn.Module):
             )
         x, at = self._read(x, at, None if cache is None else cache.at)
         q, k = rotated(self.encoding, self._split(self.query(x)), self._split(self.key(x)), at, at)
-        v = self.encoding.rotate(self._split(self.val(x)), at, "value")
+        v = self.encoding.rotate(self._split(self.value(x)), at, "value")
         held = self._held(at)
         past, cache = cache, KeyValueCache(k, v, held) if cache is None else cache.extend(k, v, held)
         if past is not None and cache.at.consecutive_in != "row":  # it was not seen that they go on
@@ -212,7 +212,7 @@ class Attention(nn.Module):
     def _remembered(self, memory: Tensor, at: Positions) -> MemoryCache:
         source, at = self._read(memory, at)
         k = self.encoding.rotate(self._split(self.key(source)), at, "key")
-        v = self.encoding.rotate(self._split(self.val(source)), at, "value")
+        v = self.encoding.rotate(self._split(self.value(source)), at, "value")
         return MemoryCache(k, v, self._held(at))
 
     def _across(

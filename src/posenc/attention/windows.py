@@ -36,7 +36,7 @@ from posenc.support.tensors import check_coords, readable, working_dtype
 if TYPE_CHECKING:
     from posenc.support.shapes import Int
 
-SMALLEST, LARGEST = 64, 512  # queries of a block
+SMALLEST_BLOCK, LARGEST_BLOCK = 64, 512  # queries of a block
 CALL = 2**20  # pairs times channels that torch's kernel computes in the time of one more call
 
 
@@ -238,8 +238,8 @@ def _chunk_ends(order: int, chunk: int) -> int:
 def _block(left: int | None, right: int | None, chunk: int | None) -> int:
     """Queries of a block: an eighth of what one of them sees, so that a block reads about that much too much."""
     seen = [left + right] if left is not None and right is not None else []
-    farthest = min(seen + ([chunk] if chunk is not None else []), default=LARGEST * 8)
-    block = SMALLEST
-    while block < LARGEST and block * 16 <= farthest:
+    farthest = min(seen + ([chunk] if chunk is not None else []), default=LARGEST_BLOCK * 8)
+    block = SMALLEST_BLOCK
+    while block < LARGEST_BLOCK and block * 16 <= farthest:
         block *= 2
     return block

@@ -62,12 +62,8 @@ def refuse_python(file: Path) -> None:
     """Raises ValueError for a file that ends with `ENTRY = Entry(…)`, and prints the lines that its page has instead."""
     if not file.exists() or "\nENTRY = " not in (text := file.read_text(encoding="utf-8")):
         return
-    assigned = (
-        node for node in ast.parse(text).body if isinstance(node, ast.Assign) and ast.unparse(node.targets) == "ENTRY"
-    )
-    call = next(assigned).value
-    keywords = call.keywords if isinstance(call, ast.Call) else []
-    fields = {keyword.arg: ast.literal_eval(keyword.value) for keyword in keywords if keyword.arg}
+    given = ast.walk(ast.parse(text.partition("\nENTRY = ")[2]))
+    fields = {node.arg: ast.literal_eval(node.value) for node in given if isinstance(node, ast.keyword) and node.arg}
     title = fields.get("title", file.stem)
     raise ValueError(
         f"{file}: expected the facts at the head of {file.stem}.md, got ENTRY = Entry(…); delete ENTRY and its import, and "

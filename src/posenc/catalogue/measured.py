@@ -65,16 +65,15 @@ def changed(name: str) -> Curves:
     return _curves(task(name)["after"], len(task(name)["lengths"]))
 
 
-def far_context_used(name: str) -> dict[str, float]:
-    """What each encoding saves from the trained length to the longest, as a share of what the best prediction saves.
+def gained(name: str) -> dict[str, Json]:
+    """What each encoding gains beyond the trained length, on the same targets, at the longest length.
 
-    Negative where the loss rises; of encodings that have both numbers. Raises KeyError for a task without an optimum.
+    mean and interval, and where the optimum is known share and share_interval: of what it gains. Of encodings that learnt
+    the trained length and were scored with their context cut to it. Changes of RoPE have the names of task(name)["after"].
     """
     of_task = task(name)
-    trained = of_task["lengths"].index(of_task["length"])
-    offered = of_task["optimum"][trained] - of_task["optimum"][-1]
-    ends = {arm["name"]: (arm["cells"][trained].get("mean"), arm["cells"][-1].get("mean")) for arm in of_task["arms"]}
-    return {name: (a - b) / offered for name, (a, b) in ends.items() if a is not None and b is not None}
+    arms = [arm for arm in of_task["arms"] if arm["learnt"]]
+    return {arm["name"]: arm["gained"] for arm in [*arms, *of_task["after"]] if "gained" in arm}
 
 
 def _curves(arms: Sequence[Mapping[str, Any]], lengths: int) -> Curves:

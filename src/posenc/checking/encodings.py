@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from posenc.attention import attend
-from posenc.attention.backends.reference import own_finish
+from posenc.attention.own_finish import own_finish
 from posenc.checking import subject
 from posenc.encoding import DistanceBias, PositionalEncoding
 from posenc.positions import Positions

@@ -193,6 +193,11 @@ class Keys:
             self.note(
                 name, say("not in the file: {owner} assumes {model_type}", owner=self.facts["class"], model_type=model_type)
             )
+            if not self.base_may_be_default:  # a base that the file does not say is refused
+                inside.pop("rope_parameters", None)
+            elif (base := (inside.get("rope_parameters") or {}).get("rope_theta")) is not None:
+                owner = self.facts["class"]
+                self.note(f"{name}.rope_theta", say("missing: {owner} assumes {assumed:.10g}", owner=owner, assumed=base))
         part = Keys(inside, model_type, self.where(name), defaults=self.base_may_be_default)
         part.file = part.file if name in self.file else {}
         return part

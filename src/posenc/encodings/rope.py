@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
@@ -19,6 +19,7 @@ from torch import Tensor
 from posenc.encoding import PositionalEncoding, Side, usual_scale
 from posenc.frequencies import ByLength, Frequencies, layouts, rotary
 from posenc.frequencies.layouts import Layout, Planes
+from posenc.frequencies.lengths import tokens_served
 from posenc.kernels.rotation import few_tokens, rotate, rotate_both
 from posenc.kernels.sin_cos import sin_cos
 from posenc.positions import Positions
@@ -42,9 +43,6 @@ if TYPE_CHECKING:
     from posenc.support.shapes import Float
 
 
-OF_TABLES = frozenset({"tables", "rotate"})  # the methods that say cos and sin of a call
-
-
 class RoPE(PositionalEncoding):
     """Rotates queries and keys. No parameters; defined for any real position.
 
@@ -64,12 +62,6 @@ class RoPE(PositionalEncoding):
 
     Raises ValueError for an odd or too large rotary_dim, an unknown layout or side, and sizes given twice.
     """
-
-    _tables_by_subclass: ClassVar[bool] = False
-
-    def __init_subclass__(cls, **options: Any) -> None:
-        super().__init_subclass__(**options)
-        cls._tables_by_subclass = any(getattr(cls, name) is not getattr(RoPE, name) for name in OF_TABLES)
 
     @checked
     def __init__(
@@ -116,7 +108,7 @@ class RoPE(PositionalEncoding):
         self.frequencies = frequencies.at_length(length)
         if not isinstance(self.frequencies, Frequencies):
             raise TypeError(f"frequencies: expected posenc.frequencies, got {shown(frequencies)}")
-        self.made_for = _tokens_served(frequencies, length, self.frequencies)
+        self.made_for = tokens_served(frequencies, length, self.frequencies)
         self.rotary_dim, self.axes = 2 * len(self.frequencies), self.frequencies.n_axes
         if self.rotary_dim > d_head:
             if self.rotary_dim == d_head + 1:  # frequencies of the whole head, which a caller made of its width
@@ -125,7 +117,8 @@ class RoPE(PositionalEncoding):
         self.d_head, self.layout, self.returns, self.trailing = d_head, layout, returns or layout, trailing
         self.start = d_head - self.rotary_dim if trailing else 0
         self.reverse, self.sides = reverse, frozenset(sides)
-        self._computed_within = not reverse and self.made_for is None and few_tokens.serves(self.frequencies)
+        own = type(self).tables is RoPE.tables and type(self).rotate is RoPE.rotate  # no subclass says cos and sin
+        self._computed_within = own and not reverse and self.made_for is None and few_tokens.serves(self.frequencies)
         self._turned, self._mixed = (
             (Planes(pairs, self.start, self.start + self.rotary_dim),) if sides else () for pairs in (self.returns, layout)
         )
@@ -142,7 +135,7 @@ class RoPE(PositionalEncoding):
         within, which takes less time than to look at tables. A gradient is recorded with tables, and positions with tables
         of others get these too."""
         usual = type(at) is Positions and type(dtype) is torch.dtype and not torch.is_grad_enabled()
-        if usual and not at.tables and self._tables_within() and few_tokens.within(at):
+        if usual and not at.tables and self._computed_within and few_tokens.within(at):
             return at
         return super().prepare(at, dtype)
 
@@ -163,11 +156,8 @@ class RoPE(PositionalEncoding):
         if side not in self.sides:
             turns(side)
             return into(x, out)
-        if out is None and side != "output" and not at.tables and x.shape[-1] == self.d_head and self._tables_within():
-            half, half_out = self.layout == "half", self.returns == "half"
-            turned = few_tokens.turned_at((x,), at, self.frequencies, self.start, half, half_out)
-            if turned is not None:
-                return turned[0]
+        if out is None and side != "output" and not at.tables and (turned := self._of_few(at, x)) is not None:
+            return turned[0]
         check_width(self, "d_head", x.shape[-1], self.d_head, "v" if side == "value" else "x")
         check_tokens(self, x, at, axis=2)
         cos, sin = tables_at(self, at, x.dtype)
@@ -177,18 +167,17 @@ class RoPE(PositionalEncoding):
         """Queries and keys by one call of the kernel, where their positions are the same."""
         if at_q is not at_k or not self.sides >= QUERY_AND_KEY:
             return self.rotate(q, at_q, "query"), self.rotate(k, at_k, "key")
-        if not at_q.tables and q.shape[-1] == self.d_head and self._tables_within():
-            half, half_out = self.layout == "half", self.returns == "half"
-            turned = few_tokens.turned_at((q, k), at_q, self.frequencies, self.start, half, half_out)
-            if turned is not None:
-                return turned[0], turned[1]
+        if not at_q.tables and (turned := self._of_few(at_q, q, k)) is not None:
+            return turned[0], turned[1]
         check_pair(self, q, k, at_q)
         cos, sin = tables_at(self, at_q, q.dtype)
         return rotate_both(q, k, cos, sin, self.layout, self.returns, start=self.start)
 
-    def _tables_within(self) -> bool:
-        """Whether the call for few tokens computes the tables that this encoding has: nothing else says them."""
-        return self._computed_within and not self._tables_by_subclass and OF_TABLES.isdisjoint(self.__dict__)
+    def _of_few(self, at: Positions, *tokens: Tensor) -> list[Tensor] | None:
+        """Few tokens turned with cos and sin computed within; None for those that the kernel does not take."""
+        if not self._computed_within or tokens[0].shape[-1] != self.d_head:
+            return None
+        return few_tokens.turned_at(tokens, at, self.frequencies, self.start, self.layout == "half", self.returns == "half")
 
     def softmax_scale(self, d_head: int) -> float:
         return usual_scale(d_head) * self.frequencies.softmax_scale
@@ -206,16 +195,6 @@ class RoPE(PositionalEncoding):
 
 
 _warned: set[str] = set()  # of encodings, as warnings keeps what it has shown
-
-
-def _tokens_served(family: ByLength, length: int, chosen: Frequencies) -> int | None:
-    """The tokens of the longest request with the chosen frequencies; None: any, or not known."""
-    original = getattr(family, "trained_length", None)
-    if original is None:
-        return None
-    served = max(original, length)
-    longer = family.at_length(served + 1)
-    return None if (longer.values, longer.cos_sin_scale) == (chosen.values, chosen.cos_sin_scale) else served
 
 
 def _warn_beyond(encoding: RoPE, at: Positions, served: int) -> None:

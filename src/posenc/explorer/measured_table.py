@@ -1,7 +1,8 @@
-"""What was measured of each encoding: bits at 1, 2 and 8 times the trained length, use of far context, cost, parameters.
+"""What was measured of each encoding: bits at 1, 2 and 8 times the trained length, gain beyond it, cost, parameters.
 
-Bits and parameters are those of the shipped study on text (`measured`), far context those of random Markov chains, costs
-those that `posenc.pictures.costs` wrote.
+Bits and parameters are those of the shipped study on text (`measured`). What context beyond the trained length gains is
+that of random Markov chains, on the same symbols, as a share of what the optimum gains. Costs are those that
+`posenc.pictures.costs` wrote.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ FAR = "chains"
 
 def table(chosen: Iterable[str]) -> dict[str, Any]:
     """Rows of the study's encodings, and of those that are chosen and not in the study; the chosen ones are marked."""
-    study, task, far = measured.experiment(TASK), measured.task(TASK), measured.far_context_used(FAR)
+    study, task, far = measured.experiment(TASK), measured.task(TASK), measured.gained(FAR)
     chains = measured.task(FAR)
     arms = {arm["name"]: arm for arm in task["arms"]}
     chosen = list(chosen)
@@ -30,14 +31,15 @@ def table(chosen: Iterable[str]) -> dict[str, Any]:
     return {
         "rows": [
             _row(name, arms.get(name), task, study["parameters"].get(name))
-            | {"far": far.get(name), "chosen": name in chosen}
+            | {"far": far.get(name, {}).get("share"), "interval": far.get(name, {}).get("share_interval")}
+            | {"chosen": name in chosen}
             for name in names
         ],
         "factors": FACTORS,
         "length": task["length"],
         "steps": task["steps"],
         "costs": conditions(),
-        "chains": [chains["length"], chains["lengths"][-1]],
+        "chains": [chains["length"], chains["lengths"][-1], _seeds(chains)],
         "experiment": study["name"],
         **{name: study[name] for name in ("date", "size", "command")},
     }
@@ -73,6 +75,11 @@ def _row(name: str, arm: dict[str, Any] | None, task: dict[str, Any], parameters
         "memory": cost.get("memory", {}).get("bytes"),
         **{measure: cost.get(measure, {}).get("median") for measure in ("prefill", "decode", "training")},
     }
+
+
+def _seeds(task: dict[str, Any]) -> int:
+    """The most seeds that an encoding has."""
+    return max(len(cell["seeds"]) for arm in task["arms"] for cell in arm["cells"] if "seeds" in cell)
 
 
 @cache

@@ -170,6 +170,6 @@ def _weights(encoding: str) -> dict[str, Tensor]:
         if "qkv" not in name:
             weights[name] = values
             continue
-        for part, projection in zip(("query", "key", "val"), values.chunk(3), strict=True):
+        for part, projection in zip(("query", "key", "value"), values.chunk(3), strict=True):
             weights[name.replace("qkv", f"attention.{part}")] = projection
     return weights

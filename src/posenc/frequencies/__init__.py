@@ -19,11 +19,11 @@ from posenc.frequencies.axes import strided as strided
 from posenc.frequencies.base import Arithmetic as Arithmetic
 from posenc.frequencies.base import ByLength as ByLength
 from posenc.frequencies.base import Frequencies as Frequencies
-from posenc.frequencies.base import partial as partial
-from posenc.frequencies.base import proportional as proportional
 from posenc.frequencies.base import rotary as rotary
 from posenc.frequencies.base import to_the_end as to_the_end
 from posenc.frequencies.base import wavelengths as wavelengths
+from posenc.frequencies.fractions import partial as partial
+from posenc.frequencies.fractions import proportional as proportional
 from posenc.frequencies.lengths import DynamicNTK as DynamicNTK
 from posenc.frequencies.lengths import LongRoPE as LongRoPE
 from posenc.frequencies.lengths import dynamic as dynamic

@@ -7,7 +7,7 @@ import hashlib
 import math
 from array import array
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal, Protocol, overload, runtime_checkable
 
 from posenc.support.checked import check_fields, checked
@@ -112,40 +112,6 @@ def rotary(d: int, base: float = 10000.0) -> Frequencies:
 
 
 @checked
-def partial(d_head: int, base: float, fraction: float, *, odd: bool = False) -> Frequencies:
-    """rotary(int(d_head·fraction), base): the first channels are rotated, the others are not (partial_rotary_factor).
-
-    Raises for an odd width. odd=True computes it as transformers does: 100 · 0.25 = 25 gives 13 pairs, which rotate
-    26 channels, with 25 in the exponent. GPT-NeoX, Phi, StableLM, GLM. Raises ValueError.
-    """
-    _check_fraction(fraction)
-    width = int(d_head * fraction)
-    if width < 1 or (width % 2 and not odd):
-        raise ValueError(
-            f"fraction: {fraction!r} of d_head={d_head} is {width} channels, expected an even number from 2; "
-            f"odd=True turns {width + width % 2} channels as transformers does"
-        )
-    f = rotary(width, base)
-    return replace(f, values_from=f"partial(d_head={d_head}, base={base:g}, fraction={fraction:g}): {f.values_from}")
-
-
-@checked
-def proportional(d_head: int, base: float, fraction: float, factor: float = 1.0) -> Frequencies:
-    """base^(-2i/d_head)/factor for the first ⌊fraction·d_head/2⌋ pairs, zero for all others, up to d_head/2 pairs.
-
-    Unlike `partial`, the exponent keeps the whole width and, in layout "half", pair j is (j, j + d_head/2) of the whole
-    head; pairs of frequency 0 are not rotated. p-RoPE, Barbero et al. 2024, section 6; Gemma 4. Raises ValueError.
-    """
-    _check_fraction(fraction)
-    if d_head % 2:
-        raise ValueError(f"d_head: expected an even number of channels, got {d_head}")
-    turning = int(fraction * d_head // 2)
-    values = tuple(base ** (-2 * i / d_head) / factor if i < turning else 0.0 for i in range(d_head // 2))
-    formula = f"proportional(d_head={d_head}, base={base:g}, fraction={fraction:g}, factor={factor:g})"
-    return Frequencies(values, width=d_head, values_from=f"{formula}: {turning} pairs turn")
-
-
-@checked
 def to_the_end(d: int, base: float = 10000.0) -> tuple[float, ...]:
     """base^(-i/(n-1)) for i = 0 … n-1, n = ⌈d/2⌉: the spacing that reaches 1/base exactly (tensor2tensor, Whisper)."""
     n = (d + 1) // 2
@@ -156,8 +122,3 @@ def to_the_end(d: int, base: float = 10000.0) -> tuple[float, ...]:
 def wavelengths(d_model: int, base: float = 10000.0) -> tuple[float, ...]:
     """2π·base^(2i/d), the number of positions per turn of each pair of channels. d = 512: 6.28 to 60 611."""
     return tuple(2 * math.pi / frequency for frequency in rotary(d_model, base))
-
-
-def _check_fraction(fraction: float) -> None:
-    if fraction > 1:
-        raise ValueError(f"fraction: expected a number above 0 and up to 1, got {fraction!r}")

@@ -3,7 +3,7 @@
     half         x0 x1 x2 | y0 y1 y2      pair i is (i, i + d/2)     LLaMA as released on the hub, GPT-NeoX
     interleaved  x0 y0 x1 y1 x2 y2        pair i is (2i, 2i + 1)     RoFormer, GPT-J, LLaMA as first published
 
-Legend: n pairs, d = 2n channels. Weights on disk: posenc.configs.convert; cached keys: posenc.attention.caches.
+Legend: n pairs, d = 2n channels. Weights on disk: posenc.configs.convert; cached keys: posenc.attention.rotated_keys.
 """
 
 from __future__ import annotations

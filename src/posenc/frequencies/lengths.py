@@ -9,7 +9,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from posenc.frequencies.base import Frequencies
+from posenc.frequencies.base import ByLength, Frequencies
 from posenc.frequencies.scalings import check_exact, check_plain, rebased
 from posenc.support import checks
 from posenc.support.checked import check_fields, checked
@@ -117,3 +117,13 @@ def _longrope_scale(trained_length: int, factor: float | None, attention_factor:
         raise ValueError("trained_length: the magnitude divides by ln trained_length, expected at least 2, got 1")
     scale = 1.0 if factor <= 1 else math.sqrt(1 + math.log(factor) / math.log(trained_length))
     return scale, f"longrope, √(1 + ln(factor={factor:g}) / ln(trained_length={trained_length}))"
+
+
+def tokens_served(family: ByLength, length: int, chosen: Frequencies) -> int | None:
+    """The tokens of the longest request with the chosen frequencies; None: any, or not known."""
+    original = getattr(family, "trained_length", None)
+    if original is None:
+        return None
+    longest = max(original, length)
+    longer = family.at_length(longest + 1)
+    return None if (longer.values, longer.cos_sin_scale) == (chosen.values, chosen.cos_sin_scale) else longest

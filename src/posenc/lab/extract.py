@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from posenc.catalogue.measured import FILE, Json
+from posenc.lab.tasks.task import OPTIMUM
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -62,7 +63,13 @@ def _task(task: Mapping[str, Any]) -> Json:
     from posenc.lab.findings.titles import title
 
     lengths = [str(length) for length in task["lengths"]]
-    optimum = {} if task["floor"] is None else {"optimum": [_round(task["floor"]["lengths"][length]) for length in lengths]}
+    optimum: Json = (
+        {} if task["floor"] is None else {"optimum": [_round(task["floor"]["lengths"][length]) for length in lengths]}
+    )
+    if (controls := task["controls"]) is not None:
+        best = controls["optimum"]
+        gained = {"mean": _round(best["mean"]), "interval": [_round(end) for end in best["interval"]]}
+        optimum |= {"optimum_last_window": _round(controls["predictors"][OPTIMUM]["last_window"]), "optimum_gained": gained}
     return {
         **{name: task[name] for name in ("name", "title", "unit", "measure", "causal", "length", "lengths")},
         **optimum,
@@ -77,6 +84,7 @@ def _task(task: Mapping[str, Any]) -> Json:
                 "converged": arm["converged"],
                 "why": _reason(arm["state"]),
                 "factor": arm["factor"],
+                **_gained(arm, lengths[-1]),
                 "cells": [_of_arm(arm, length, task["length"]) for length in lengths],
             }
             for arm in task["arms"]
@@ -85,11 +93,27 @@ def _task(task: Mapping[str, Any]) -> Json:
             {
                 "name": changed["change"] or "none",
                 "title": _change(changed["change"]),
+                **(_gained(changed, lengths[-1]) if changed["change"] else {}),
                 "cells": [_cell(changed["cells"][length]) for length in lengths],
             }
             for changed in task["after"]
         ],
     }
+
+
+def _gained(scored: Mapping[str, Any], longest: str) -> Json:
+    """The last window, and what is gained over it at the longest length; empty where it was not scored."""
+    if longest not in scored["gained"]:
+        return {}
+    found, seeds = scored["gained"][longest], scored["last_window"]["seeds"]
+    gained = {"mean": _round(found["mean"]), "interval": [_round(end) for end in found["interval"]]}
+    if found["share"] is not None:
+        gained |= {"share": _round(found["share"]), "share_interval": [_round(end) for end in found["share_interval"]]}
+    window = {
+        "mean": _round(scored["last_window"]["mean"]),
+        "seeds": [_round(seeds[seed]) for seed in sorted(seeds, key=int)],
+    }
+    return {"last_window": window, "gained": gained}
 
 
 def _of_arm(arm: Mapping[str, Any], length: str, trained: int) -> Json:

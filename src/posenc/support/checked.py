@@ -40,7 +40,7 @@ from posenc.support.checks import is_finite, is_whole, shown
 P = ParamSpec("P")
 R = TypeVar("R")
 
-LARGEST = 2**63 - 1
+INT64 = 2**63 - 1  # the largest whole number that torch computes with
 LEAST = {
     **dict.fromkeys(("n", "d", "d_model", "d_head", "n_heads", "n_kv_heads", "n_layers", "layers", "rotary_dim"), 1),
     **dict.fromkeys(("axes", "batch", "length", "trained_length", "max_positions"), 1),
@@ -317,9 +317,9 @@ def _rule(hint: Any, name: str) -> Rule | None:
     if hint is None or hint is type(None):
         return Rule(lambda value: value is None, "None")
     if hint is int:
-        least = LEAST.get(name, -LARGEST)
+        least = LEAST.get(name, -INT64)
         words = f"a whole number from {least}" if name in LEAST else "a whole number of up to 64 bits"
-        return Rule(lambda value: is_whole(value) and least <= value <= LARGEST, words, ValueError)
+        return Rule(lambda value: is_whole(value) and least <= value <= INT64, words, ValueError)
     if hint is float and name in POSITIVE:
         return Rule(lambda value: is_finite(value) and value > 0, "a positive number", ValueError)
     if hint is float:

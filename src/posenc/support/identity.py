@@ -23,7 +23,7 @@ from torch import Tensor
 
 from posenc.support.checks import shown
 
-PLAIN = (int, float, str, bool, type(None))
+WRITTEN = (int, float, str, bool, type(None))
 """Told by their printed form, which for a float is exact."""
 
 
@@ -151,7 +151,7 @@ def _frozen(value: Any) -> Any:
 
 def _encoded(value: Any) -> bytes:
     """Bytes that tell a value from all others: of its kind and its parts, each with its length before it."""
-    if type(value) in PLAIN:
+    if type(value) in WRITTEN:
         return f"{type(value).__name__}:{value!r}".encode()
     parts = _parts(value)
     if parts is None:

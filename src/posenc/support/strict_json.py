@@ -17,7 +17,7 @@ from typing import Any
 
 from posenc.support.file_kinds import ENOUGH, mistaken
 
-LARGEST = 64 * 2**20  # bytes; the index of the largest published checkpoint has 13 MiB
+MOST_BYTES = 64 * 2**20  # bytes; the index of the largest published checkpoint has 13 MiB
 DEEPEST = 32  # levels
 MOST_DIGITS = 300  # of a whole number: what float64 holds
 SHOWN = 40  # characters of a key or a number in a message
@@ -29,7 +29,8 @@ def loads(text: bytes, constants: Mapping[str, float] | None = None) -> Any:
     constants  words that Python's parser accepts beyond the standard ("Infinity", "-Infinity", "NaN"), and their values
 
     Raises ValueError, one line that says where and what, for a key that occurs twice, another such word, a number beyond
-    float64, half of a surrogate pair, what is no JSON or no UTF-8, a text larger than LARGEST and more than DEEPEST levels.
+    float64, half of a surrogate pair, what is no JSON or no UTF-8, a text of more than MOST_BYTES, and more than DEEPEST
+    levels.
     """
     known = constants or {}
 
@@ -38,8 +39,8 @@ def loads(text: bytes, constants: Mapping[str, float] | None = None) -> Any:
             raise ValueError(f"holds {word}, which is not a JSON number")
         return known[word]
 
-    if len(text) > LARGEST:
-        raise ValueError(f"larger than {LARGEST // 2**20} MiB")
+    if len(text) > MOST_BYTES:
+        raise ValueError(f"larger than {MOST_BYTES // 2**20} MiB")
     try:
         value = json.loads(
             text.decode("utf-8-sig"),
@@ -68,7 +69,7 @@ def loads(text: bytes, constants: Mapping[str, float] | None = None) -> Any:
 def read(path: Path, constants: Mapping[str, float] | None = None) -> Any:
     """The value of a file. Raises ValueError as `loads` does, beginning with the path; OSError if it cannot be opened."""
     with path.open("rb") as file:
-        text = file.read(LARGEST + 1)
+        text = file.read(MOST_BYTES + 1)
     try:
         return loads(text, constants)
     except ValueError as error:

@@ -8,12 +8,13 @@ Legend: b batch, h query heads, g key heads, i query, j key, t tokens, d channel
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Literal, Self, get_args
 
 import torch
 from torch import Tensor, nn
 
+from posenc.support.checked import INT64
 from posenc.support.checks import shown
 from posenc.support.identity import label, without_digests
 
@@ -29,7 +30,7 @@ STORED_ELSEWHERE = (
 """Tables and indices that other programs keep in checkpoints. Here they are computed from the configuration."""
 
 
-NOTHING = contextlib.nullcontext()
+NO_CONTEXT = contextlib.nullcontext()
 
 
 def working_dtype(dtype: torch.dtype) -> torch.dtype:
@@ -48,7 +49,7 @@ def full_precision(tensor: Tensor) -> contextlib.AbstractContextManager[Any]:
     """Autocast off: positions are computed in float32 or float64 whatever the caller has switched on."""
     kind = tensor.device.type
     if kind == "meta" or not torch.is_autocast_enabled(kind):  # meta: nothing is computed, autocast does not know it
-        return NOTHING  # autocast would cost 4 µs for each decoded token
+        return NO_CONTEXT  # autocast would cost 4 µs for each decoded token
     return torch.autocast(device_type=kind, enabled=False)
 
 
@@ -133,7 +134,7 @@ def readable(tensor: Tensor) -> bool:
 
 Side = Literal["query", "key", "value", "output"]
 SIDES = get_args(Side)
-FEW = 64  # tokens of a row up to which `prepare` may make a number for every pair of them
+FEW = 64  # tokens: as many as a window of Swin. Up to here kernels and `prepare` have ways of their own, pair by pair
 
 
 def check_coords(encoding: PositionalEncoding, at: Positions, *, integers: bool = False) -> None:
@@ -216,7 +217,7 @@ def check_added(encoding: PositionalEncoding, added: Float[Tensor, "*s d"], v: F
 
 def check_distances(delta: Num[Tensor, "n"]) -> None:
     """Raises TypeError or ValueError for what is no tensor [n] of integers or reals."""
-    if type(delta) is not Tensor or delta.layout is not torch.strided or delta.ndim != 1:
+    if not isinstance(delta, Tensor) or delta.layout is not torch.strided or delta.ndim != 1:
         raise ValueError(f"delta: expected a tensor [n] of numbers, got {shown(delta)}")
     if delta.is_complex():
         raise ValueError(f"delta: expected a tensor [n] of numbers, got {delta.dtype}")
@@ -327,3 +328,64 @@ def one_per_head(bias: Float[Tensor, "h n"], q: Tensor) -> Tensor:
             "or give every slice of the heads its own with encoding.heads(start, stop)"
         )
     return bias
+
+
+def coordinates(coords: Tensor, name: str = "coords") -> Tensor:
+    """A copy in int64 or float64. TypeError for other kinds of numbers, ValueError for NaN and infinities."""
+    if coords.layout is not torch.strided:
+        raise ValueError(f"{name}: expected a dense tensor, got {shown(coords)}")
+    if coords.dtype in INTEGERS:
+        return coords.to(torch.int64, copy=True)
+    if coords.dtype not in (torch.float32, torch.float64):
+        advice = "a mask goes to from_mask()" if coords.dtype == torch.bool else "give integers, float32 or float64"
+        raise TypeError(f"{name}: expected integers or reals, got {coords.dtype}; {advice}")
+    if readable(coords) and not bool(torch.isfinite(coords).all()):
+        raise ValueError(f"{name}: expected finite positions, got NaN or infinity")
+    return coords.to(torch.float64, copy=True)
+
+
+def integers(name: str, numbers: Any, axes: str, device: torch.device | str | None = None) -> Int[Tensor, "n"]:
+    """A copy in int64 of integers on one axis: of a tensor, an array or a sequence. ValueError for anything else."""
+    if type(numbers) is Tensor and numbers.dtype == torch.int64 and numbers.ndim == 1 and device is None and numbers.is_cpu:
+        return numbers.clone()  # as decoding gives them, for every token
+    if isinstance(numbers, (str, bytes)):
+        raise ValueError(f"{name}: expected integers {axes}, as a tensor or a sequence, got {shown(numbers)}")
+    if isinstance(numbers, Tensor) and numbers.is_meta and torch.device(device or "meta").type != "meta":
+        raise ValueError(f"{name}: expected integers with values, got a tensor on meta")
+    if hasattr(numbers, "__array__") and not isinstance(numbers, Tensor):
+        numbers = torch.as_tensor(numbers)
+    if isinstance(numbers, Tensor):
+        if numbers.dtype not in INTEGERS or numbers.ndim != 1:
+            raise ValueError(f"{name}: expected integers {axes}, got {shown(numbers)}")
+        return numbers.to(device=device, dtype=torch.int64, copy=True)
+    if not isinstance(numbers, Sequence) or not all(isinstance(n, int) and not isinstance(n, bool) for n in numbers):
+        raise ValueError(f"{name}: expected integers {axes}, as a tensor or a sequence, got {shown(numbers)}")
+    if any(abs(n) > INT64 for n in numbers):
+        raise ValueError(f"{name}: expected integers {axes} of 64 bits, got {shown(numbers)}")
+    return torch.tensor(list(numbers), dtype=torch.int64, device=device)
+
+
+def ends_of(cu_seqlens: Any) -> list[int]:
+    """Ends of documents as numbers. ValueError for those of vmap, of which every row could have another count."""
+    ends = integers("cu_seqlens", cu_seqlens, "[n + 1]")
+    if not torch.compiler.is_compiling() and torch._C._functorch.is_functorch_wrapped_tensor(ends):
+        raise ValueError("cu_seqlens: expected integers that can be read, got rows of torch.func.vmap; call it before vmap")
+    numbers: list[int] = ends.tolist()
+    return numbers
+
+
+def check_sum(total: Tensor, added: Tensor | float) -> None:
+    """Raises ValueError where a sum of integers has wrapped around, in eager code on the CPU."""
+    if total.dtype != torch.int64 or not readable(total) or (isinstance(added, Tensor) and not readable(added)):
+        return
+    if not bool(((total < total - added) == (added < 0)).all()):
+        raise ValueError("positions do not fit in int64")
+
+
+def check_mask(mask: Tensor, shape: str) -> None:
+    if not isinstance(mask, Tensor) or mask.ndim != len(shape.split(",")):
+        raise ValueError(f"mask: expected a tensor {shape} of 0 and 1")
+    if mask.is_complex():
+        raise TypeError(f"mask: expected 0 and 1, got {mask.dtype}")
+    if readable(mask) and not bool(((mask == 0) | (mask == 1)).all()):
+        raise ValueError("mask: expected 0 and 1 only; document numbers go to packed(cu_seqlens)")

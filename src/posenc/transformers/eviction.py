@@ -16,12 +16,13 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from posenc.attention.caches import rerotate
+from posenc.attention.rotated_keys import rerotate
 from posenc.combined import flat_parts
 from posenc.encoding import PositionalEncoding, Side
-from posenc.positions import Positions, integers
+from posenc.positions import Positions
 from posenc.support.checks import shown
 from posenc.support.identity import label
+from posenc.support.tensors import integers
 from posenc.transformers.decoder import stacks_of
 from posenc.transformers.interface import EnterLayer
 from posenc.transformers.layer import Layer

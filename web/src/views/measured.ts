@@ -22,7 +22,7 @@ export const view: View = {
   ),
   notice: [
     both("At the trained length all encodings lie within 0.04 bits of each other, except RoPE whose positions were dropped at the end (DroPE). At eight times that length ALiBi, KERPLE, FoX and Transformer-XL have not moved; RoPE, sinusoidal and FLOATER have moved by about 7 bits.", "在训练长度上，各种编码相差不到 0.04 比特，只有训练末期去掉位置的 RoPE（DroPE）例外。到八倍长度时，ALiBi、KERPLE、FoX 和 Transformer-XL 没有移动；RoPE、正弦编码和 FLOATER 移动了约 7 比特。"),
-    both("A point that does not move does not show that far text is used. The column “far context used” shows that: ALiBi stays in place and uses half of what there is to gain, KERPLE and Transformer-XL use about 85 %.", "点没有移动，并不说明模型用到了远处的文本。要看“远处上下文利用率”一列：ALiBi 的点不动，却只用到可得收益的一半，KERPLE 和 Transformer-XL 用到约 85%。"),
+    both("A point that does not move does not show that far text is used. The column “gained beyond” is of random Markov chains, on the same symbols, against the same model cut to its trained length: ALiBi gains little there, KERPLE and Transformer-XL more.", "点没有移动，并不说明模型用到了远处的文本。“训练长度以外的收益”一列来自随机马尔可夫链，在同样的符号上与截到训练长度的同一模型相比：ALiBi 收益很少，KERPLE 和 Transformer-XL 较多。"),
     both("A learned table has no row beyond the trained length, so it has one point only.", "可学习的位置表在训练长度之外没有行，所以只有一个点。"),
     both("These are small models, with five seeds. The line shows the seeds' range, which is no 95 % interval.", "这些是小模型，五个随机种子。线段是种子的范围，不是 95% 区间。"),
   ],

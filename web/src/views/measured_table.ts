@@ -24,8 +24,10 @@ export interface Row {
   bits: (number | null)[];
   why: (Words | null)[];
   factor: { value: number; censored: boolean } | null;
-  /** The share of the gain from far context that it uses; negative where the loss rises. */
+  /** What context beyond the trained length gains, as a share of the optimum's gain; negative where the loss rises. */
   far: number | null;
+  /** Its 95 % interval over seeds and rows. */
+  interval: [number, number] | null;
   prefill: number | null;
   decode: number | null;
   training: number | null;
@@ -41,14 +43,14 @@ export interface Measured {
   experiment: string;
   date: string;
   size: Record<string, number>;
-  /** The trained and the longest length of the chains that `far` was measured on. */
-  chains: [number, number];
+  /** The trained and the longest length of the chains that `far` was measured on, and how many seeds. */
+  chains: [number, number, number];
   command: string;
 }
 
 const HEADS: Record<Column, Words> = {
   bits1: both("bits, 1×", "比特，1 倍"), bits2: both("bits, 2×", "比特，2 倍"), bits8: both("bits, 8×", "比特，8 倍"),
-  factor: both("valid up to", "有效到"), far: both("far context used", "远处上下文利用率"), prefill: both("prefill", "预填充"), decode: both("decode", "解码"), training: both("training", "训练"),
+  factor: both("loss kept to", "损失保持到"), far: both("gained beyond", "训练长度以外的收益"), prefill: both("prefill", "预填充"), decode: both("decode", "解码"), training: both("training", "训练"),
   memory: both("memory", "内存"), parameters: both("parameters", "参数量"),
 };
 /** Of a model's quality, where unfinished training counts. */
@@ -90,7 +92,7 @@ export function tableOf(stage: Stage): { element: HTMLElement; draw(data: Data, 
       if (value === null) return why ? t(why) : "–";
       if (BITS.includes(column)) return `${shown(value, 2)}${unfinished(row) ? " †" : ""}`;
       if (column === "factor") return `${row.factor!.censored ? "≥ " : ""}${value}×${unfinished(row) ? " †" : ""}`;
-      if (column === "far") return `${shown(100 * value, 0)} %`;
+      if (column === "far") return `${shown(100 * value, 0)} % (${row.interval!.map((end) => shown(100 * end, 0)).join(" – ")})`;
       if (column === "parameters") return value.toLocaleString("en");
       return column === "memory" ? `${shown(value / 1e6, 1)} MB` : `${shown(value, 2)}×`;
     };
@@ -124,8 +126,8 @@ export function tableOf(stage: Stage): { element: HTMLElement; draw(data: Data, 
       `点击表头排序，点击名称打开它的页面。† 表示训练结束时仍在改善（${found.rows.length} 种里有 ${open} 种）：没有名次，排在它后面的也没有。`)));
     const { size, costs } = found;
     refill(from, t(both(
-      `Bits per byte of a language model trained at ${found.length} bytes, mean of five seeds, lower is better: experiment “${found.experiment}”, ${found.date}, ${size["n_layers"]} layers, d_model ${size["d_model"]}, ${size["n_heads"]} heads, ${found.steps} steps; parameters of the encoding in that model. Far context used: what an encoding saves on random Markov chains from ${found.chains[0]} to ${found.chains[1]} symbols, as a share of what the best prediction saves; negative where the loss rises. Costs are relative to no encoding, medians: one attention layer, d_model ${costs["d_model"]}, ${costs["n_heads"]} heads, ${costs["tokens"]} tokens, float32, one thread of ${costs["cpu"]}; memory beyond no encoding at ${costs["tokens_long"]} tokens. `,
-      `比特：语言模型每字节的比特数，训练长度 ${found.length} 字节，五个随机种子的平均，越低越好；实验“${found.experiment}”，${found.date}，${size["n_layers"]} 层，d_model ${size["d_model"]}，${size["n_heads"]} 个头，${found.steps} 步；参数量是该模型中编码的参数。远处上下文利用率：在随机马尔可夫链上，从 ${found.chains[0]} 到 ${found.chains[1]} 个符号，编码少用的比特占最优预测少用的比特的比例；损失上升时为负。耗时相对于不用编码，取中位数：一层注意力，d_model ${costs["d_model"]}，${costs["n_heads"]} 个头，${costs["tokens"]} 个词元，float32，${costs["cpu"]} 单线程；内存为 ${costs["tokens_long"]} 个词元时多用的部分。`)),
+      `Bits per byte of a language model trained at ${found.length} bytes, mean of five seeds, lower is better: experiment “${found.experiment}”, ${found.date}, ${size["n_layers"]} layers, d_model ${size["d_model"]}, ${size["n_heads"]} heads, ${found.steps} steps; parameters of the encoding in that model. Loss kept to: at most 0.05 bits above the trained length's, on the same bytes. Gained beyond: on random Markov chains, models trained at ${found.chains[0]} symbols, at most ${found.chains[2]} seeds; what ${found.chains[1]} symbols of context save over the last ${found.chains[0]}, on the same symbols, as a share of what the optimum saves, with the 95 % interval; negative where the loss rises. Costs are relative to no encoding, medians: one attention layer, d_model ${costs["d_model"]}, ${costs["n_heads"]} heads, ${costs["tokens"]} tokens, float32, one thread of ${costs["cpu"]}; memory beyond no encoding at ${costs["tokens_long"]} tokens. `,
+      `比特：语言模型每字节的比特数，训练长度 ${found.length} 字节，五个随机种子的平均，越低越好；实验“${found.experiment}”，${found.date}，${size["n_layers"]} 层，d_model ${size["d_model"]}，${size["n_heads"]} 个头，${found.steps} 步；参数量是该模型中编码的参数。损失保持到：在同样的字节上，比训练长度时至多高 0.05 比特。训练长度以外的收益：随机马尔可夫链，训练长度 ${found.chains[0]} 个符号，至多 ${found.chains[2]} 个种子；在同样的符号上，${found.chains[1]} 个符号的上下文比最后 ${found.chains[0]} 个少用的比特，占最优预测少用的比特的比例，附 95% 区间；损失上升时为负。耗时相对于不用编码，取中位数：一层注意力，d_model ${costs["d_model"]}，${costs["n_heads"]} 个头，${costs["tokens"]} 个词元，float32，${costs["cpu"]} 单线程；内存为 ${costs["tokens_long"]} 个词元时多用的部分。`)),
       h("code", {}, found.command));
   }
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 ROOM = 2**18  # logits that are computed together: 1 MiB of float32 stays in the cache
 FEWEST = 16  # queries of a block
 WHOLE = 512  # values that every block multiplies, seen or not
-Finish = Literal["context", "weights", "value", "bypass"]
 LANES = 16  # keys of a block come in multiples of what a processor computes at once
 
 OPTIONS = frozenset({"mask", "scale", "window", "chunk", "softcap", "sinks", "dropout", "return_lse"})
@@ -124,29 +123,6 @@ def probabilities(
     scores = scores_of(Call.of(q, k, k, encoding, at_q, at_k, causal, options))
     _finish(encoding)(scores)
     return scores.kept["weights"]
-
-
-@torch.no_grad()
-def own_finish(encoding: PositionalEncoding, n_heads: int, d_head: int) -> Finish | None:
-    """What an encoding's own finish does, tried on two tokens; None: it has none.
-
-    "context" changes the logits, "weights" takes the place of the softmax, "value" adds to the output by the weights,
-    "bypass" adds to the output without them.
-    """
-    if "finish" not in encoding.seams:
-        return None
-    if addend_of(encoding) is not None:
-        return "bypass"
-    at = Positions.arange(1, 2)
-    if encoding.axes > 1:
-        at = at.replaced(coords=at.coords[..., None].expand(-1, -1, encoding.axes))
-    like = next(encoding.parameters(), torch.zeros(1))
-    x, at = like.new_zeros(1, n_heads, 2, d_head), at.to(like.device)
-    scores = Scores(x @ x.mT, x, x, at, at, torch.ones(1, 1, 2, 2, dtype=torch.bool, device=x.device).tril())
-    encoding.finish(scores)
-    if "logits" not in scores.kept:
-        return "weights"
-    return "value" if scores.kept["logits"] is scores.logits else "context"
 
 
 def scores_of(call: Call) -> Scores:

@@ -60,7 +60,7 @@ def refuses_call(call: Call) -> str | None:
     return None
 
 
-class Piece(NamedTuple):
+class KeyRange(NamedTuple):
     """Keys of one region that a block of queries sees; `mask` is None where each query sees all of them.
 
     queries, keys        where they are in the call
@@ -123,7 +123,7 @@ def _turned(x: Tensor, encoding: PositionalEncoding, at: Positions, to: Tensor |
 
 def pieces_of(
     encoding: PositionalEncoding, at_q: Positions, at_k: Positions, causal: bool, dtype: torch.dtype
-) -> tuple[list[Piece], list[Tensor | None], list[Tensor | None]]:
+) -> tuple[list[KeyRange], list[Tensor | None], list[Tensor | None]]:
     """The pieces of all blocks, and the positions to which each region turns the queries and the keys."""
     structure = encoding.structure()
     assert isinstance(structure, Regions)
@@ -144,7 +144,7 @@ def pieces_of(
             pairs = seen & region.pairs
             for keys, masked in _stretches(pairs):
                 mask = _mask(pairs[:, None, :, keys], dtype) if masked else None
-                pieces.append(Piece(number, queries, keys, mask, queries, keys))
+                pieces.append(KeyRange(number, queries, keys, mask, queries, keys))
     to_q = [
         None if parts[0].query is None else torch.cat([part.query for part in parts], dim=1)
         for parts in zip(*by_block, strict=True)
@@ -184,7 +184,7 @@ class _Merged(torch.autograd.Function):
     """The merged output. `tensors` are v, the queries turned for each region, and the keys turned for each region."""
 
     @staticmethod
-    def forward(ctx: Any, pieces: list[Piece], scale: float, queries: int, *tensors: Tensor) -> Tensor:
+    def forward(ctx: Any, pieces: list[KeyRange], scale: float, queries: int, *tensors: Tensor) -> Tensor:
         out, sums = _forward(pieces, scale, queries, *tensors)
         ctx.pieces, ctx.scale = pieces, scale
         ctx.save_for_backward(*tensors, out, sums)
@@ -199,7 +199,7 @@ class _Merged(torch.autograd.Function):
         return None, None, None, *_backward(grad, ctx.pieces, ctx.scale, out, sums, *tensors)
 
 
-def _forward(pieces: list[Piece], scale: float, queries: int, v: Tensor, *turned: Tensor) -> tuple[Tensor, Tensor]:
+def _forward(pieces: list[KeyRange], scale: float, queries: int, v: Tensor, *turned: Tensor) -> tuple[Tensor, Tensor]:
     """The output, [b, h, i, d], and the logarithm of the sum of all weights, -inf for a query that sees no key."""
     turned_q, turned_k = _halves(turned)
     b, h, _, d = turned_q[0].shape
@@ -220,7 +220,7 @@ def _forward(pieces: list[Piece], scale: float, queries: int, v: Tensor, *turned
 
 
 def _backward(
-    grad: Tensor, pieces: list[Piece], scale: float, out: Tensor, sums: Tensor, v: Tensor, *turned: Tensor
+    grad: Tensor, pieces: list[KeyRange], scale: float, out: Tensor, sums: Tensor, v: Tensor, *turned: Tensor
 ) -> list[Tensor]:
     turned_q, turned_k = _halves(turned)
     d_v, d_q, d_k = torch.zeros_like(v), [torch.zeros_like(x) for x in turned_q], [torch.zeros_like(x) for x in turned_k]
@@ -237,7 +237,7 @@ def _backward(
     return [d_v, *d_q, *d_k]
 
 
-def _in_torch(pieces: list[Piece], scale: float, queries: int, v: Tensor, *turned: Tensor) -> Tensor:
+def _in_torch(pieces: list[KeyRange], scale: float, queries: int, v: Tensor, *turned: Tensor) -> Tensor:
     """The output in plain torch: the logits of all pairs written out."""
     turned_q, turned_k = _halves(turned)
     b, h = turned_q[0].shape[:2]
@@ -254,13 +254,13 @@ def _in_torch(pieces: list[Piece], scale: float, queries: int, v: Tensor, *turne
 
 
 def _inputs(
-    piece: Piece, v: Tensor, turned_q: tuple[Tensor, ...], turned_k: tuple[Tensor, ...]
+    piece: KeyRange, v: Tensor, turned_q: tuple[Tensor, ...], turned_k: tuple[Tensor, ...]
 ) -> tuple[Tensor, Tensor, Tensor]:
     own_q, own_k = turned_q[piece.region][:, :, piece.turned_q], turned_k[piece.region][:, :, piece.turned_k]
     return own_q, own_k, v[:, :, piece.keys]
 
 
-def _around(piece: Piece, logits: Tensor) -> tuple[int, int, int, int]:
+def _around(piece: KeyRange, logits: Tensor) -> tuple[int, int, int, int]:
     left, top = piece.keys.start, piece.queries.start
     return left, logits.shape[3] - piece.keys.stop, top, logits.shape[2] - piece.queries.stop
 

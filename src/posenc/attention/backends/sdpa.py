@@ -1,8 +1,7 @@
 """torch's fused scaled-dot-product attention. What the encoding adds to the logits goes in as the mask.
 
-On the CPU, causal queries of a long row with a bias are taken by blocks: a block reads about half of the keys, and its mask
-is all that a forward holds at a time, O(n·block) numbers for each head. The output keeps the bits that one mask gives
-(measured with MKL), because a block reads whole blocks of the kernel's keys.
+On the CPU, causal queries of a long row with a bias are taken by blocks: a block reads the keys up to its last query, about
+half of them, and its mask is all that a forward holds at a time, O(n·block) numbers for each head.
 
 Legend: b batch, h query heads, i query, j key, d channel.
 """
@@ -22,7 +21,7 @@ from posenc.structure import Structure, why_not_fused
 from posenc.support.tensors import readable, working_dtype
 
 BLOCK = 128  # queries that are taken at once where what the encoding adds is a mask
-KEYS = 512  # keys that torch's kernel takes at once; with another number its sums would be taken in another order
+LONG = 512  # queries of a row from which on blocks pay
 
 OPTIONS = frozenset({"mask", "scale", "window", "chunk", "sinks", "dropout"})
 BY_DOCUMENT = False
@@ -88,19 +87,18 @@ def sees_all(at_q: Positions, at_k: Positions) -> bool:
 def _long_row(q: Tensor, k: Tensor, v: Tensor, at: Positions) -> bool:
     """Whether this is a long row of consecutive tokens on the CPU. False in a graph, which would be of one length, and
     where the gradients of keys would be added up over the blocks in 16 bits."""
-    if q.shape[2] <= KEYS or at.consecutive_in != "row" or not plain_on_cpu(q, k, v) or exporting():
+    if q.shape[2] <= LONG or at.consecutive_in != "row" or not plain_on_cpu(q, k, v) or exporting():
         return False
     return q.dtype == working_dtype(q.dtype) or not torch.is_grad_enabled()
 
 
 def _block(q: Tensor, k: Tensor, v: Tensor, bias: BiasFn, start: int, scale: float, grouped: bool) -> Tensor:
-    """The output of BLOCK queries from `start` on, over the blocks of keys up to the last of them."""
+    """The output of BLOCK queries from `start` on, over the keys up to the last of them."""
     stop = min(start + BLOCK, q.shape[2])
-    seen = min((stop + KEYS - 1) // KEYS * KEYS, k.shape[2])
-    b, h, i, j = _index_grid(q, k[:, :, :seen])
+    b, h, i, j = _index_grid(q, k[:, :, :stop])
     i = i[:, :, start:stop]
     term = bias(b, h, i, j).to(working_dtype(q.dtype)).masked_fill(j > i, float("-inf"))
-    return _fused(q[:, :, start:stop], k[:, :, :seen], v[:, :, :seen], term, 0.0, False, scale, grouped)
+    return _fused(q[:, :, start:stop], k[:, :, :stop], v[:, :, :stop], term, 0.0, False, scale, grouped)
 
 
 def _of_one_query(q: Tensor, k: Tensor, v: Tensor, dropout: float, scale: float) -> Tensor:

@@ -180,14 +180,14 @@ def _table(path: Path, as_json: bool, strict: bool) -> int:
         what = say("recognised, errors: {count}", count=wrong) if wrong else precise
         what = what if found.formula else say("not recognised as sinusoidal")
         rows, channels = (n for n in table.shape if n > 1 or table.ndim == 2)
-        told = {"name": path.name, "rows": rows, "channels": channels, "dtype": found.dtype, "what": what}
+        told: dict[str, Any] = {"name": path.name, "rows": rows, "channels": channels, "dtype": found.dtype, "what": what}
         lines = [say("{name} · {rows} × {channels}, {dtype} · {what}", **told)]
         lines += [
             Words(f"{MARKS[one.level]} {one.words.en}", f"{MARKS[one.level]} {one.words.zh}") for one in found.findings
         ]
         if found.at and found.residual:
             row, column = found.at
-            at = {"residual": f"{found.residual:.2g}", "row": row, "column": column}
+            at: dict[str, Any] = {"residual": f"{found.residual:.2g}", "row": row, "column": column}
             lines += [say("Largest difference {residual} at row {row}, column {column}.", **at)]
         echo("\n".join([*(line.in_language(language) for line in lines), *([f"\n{python}"] if python else [])]))
     return int(wrong > 0 or (strict and found.formula is None))

@@ -17,7 +17,8 @@ from posenc.checking.laws.compare import close, difference, same, tolerance, wit
 from posenc.checking.laws.registry import breaks
 from posenc.checking.laws.world import Setting, World
 from posenc.encoding import PositionalEncoding, Side
-from posenc.positions import Positions, shard_index
+from posenc.positions import Positions
+from posenc.support.sharding import shard_index
 from posenc.support.tensors import working_dtype
 
 BEYOND_FLOAT32 = 2**24 + 1

@@ -79,7 +79,7 @@ def with_projections_of(world: World, encoding: PositionalEncoding) -> Attention
     for linear, weight in (
         (module.query, world.w_q),
         (module.key, world.w_k),
-        (module.val, world.w_v),
+        (module.value, world.w_v),
         (module.out, identity),
     ):
         linear.weight = nn.Parameter(weight.T.contiguous(), requires_grad=False)

@@ -14,9 +14,10 @@ import torch
 from torch import Tensor
 
 from posenc.attention import attend
-from posenc.attention.backends.reference import own_finish, scores_of
+from posenc.attention.backends.reference import scores_of
 from posenc.attention.call import Call
 from posenc.attention.options import Options
+from posenc.attention.own_finish import own_finish
 from posenc.checking.engine import Measured
 from posenc.checking.errors import LawBroken
 from posenc.checking.laws.compare import errors_allowed, same, within

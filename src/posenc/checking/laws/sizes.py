@@ -17,7 +17,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from posenc.attention import attend
-from posenc.attention.backends.reference import own_finish
+from posenc.attention.own_finish import own_finish
 from posenc.checking.engine import Measured
 from posenc.checking.errors import LawBroken
 from posenc.checking.laws.attention_module import with_projections_of

@@ -70,7 +70,13 @@ class Temperature(PositionalEncoding):
 
 def _check_positions(p: Tensor) -> None:
     """Raises ValueError for what is no dense tensor [b, t] of real numbers."""
-    if type(p) is not Tensor or p.is_nested or p.layout is not torch.strided or p.ndim != 2 or not p.is_floating_point():
+    if (
+        not isinstance(p, Tensor)
+        or p.is_nested
+        or p.layout is not torch.strided
+        or p.ndim != 2
+        or not p.is_floating_point()
+    ):
         raise ValueError(f"p: expected a dense tensor [b, t] of real numbers, got {checks.shown(p)}")
 
 

@@ -26,7 +26,7 @@ def riflex(
 ) -> RoPE:
     """RoPE of a time axis with the frequencies of `frequencies.riflex`; the numbers are HunyuanVideo's, twice as long.
 
-    d_head   channels of a head, even
+    d_head   channels of a head, even, at least 4: the one pair of two channels is the fastest
     length   latent frames that are wanted
     repeats  the latent frame at which the model begins to repeat itself
     margin   1 in the paper, 0.9 in the authors' code
@@ -36,6 +36,8 @@ def riflex(
     Videos have two more axes, whose pairs stay as they are: RoPE(128, frequencies=frequencies.riflex(frequencies.separate(
     (16, 56, 56), 256.0), 66, repeats=50)) is HunyuanVideo's. Raises ValueError where the pair turns slower already.
     """
+    if d_head < 4 or d_head % 2:
+        raise ValueError(f"d_head: expected an even number from 4, got {d_head}")
     return RoPE(
         d_head,
         frequencies=frequencies.riflex(frequencies.rotary(d_head, base), length, repeats=repeats, margin=margin),

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from pydantic import Field
 
 import posenc
-from posenc.attention.backends.reference import own_finish
+from posenc.attention.own_finish import own_finish
 from posenc.catalogue.description import SEAMS, requested
 from posenc.catalogue.lookup import BY_NAME, FOUNDATION, arguments_of, directed, names
 from posenc.explorer.data import Data, run

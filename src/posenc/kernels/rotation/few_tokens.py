@@ -1,7 +1,8 @@
 """Queries and keys of a few tokens turned in one call of the C++ kernels, with cos and sin computed within.
 
-For one decoded token, tables cost as much as the rotation: two tensors, a call, and checks. Here the kernels of tables and
-of rotations run one after the other in memory of their own (few_tokens.cpp), so that the results are the same bits.
+FEW tokens of all rows at most: for more, tables that all layers share are worth their memory. For one decoded token, tables
+cost as much as the rotation: two tensors, a call, and checks. Here the kernels of tables and of rotations run one after the
+other in memory of their own (few_tokens.cpp), so that the results are the same bits.
 """
 
 from __future__ import annotations
@@ -17,12 +18,11 @@ from torch import Tensor
 from posenc import kernels
 from posenc.kernels.eager import plain_on_cpu, wants_gradient
 from posenc.kernels.rotation import TYPES
+from posenc.support.tensors import FEW
 
 if TYPE_CHECKING:
     from posenc.frequencies import Frequencies
     from posenc.positions import Positions
-
-MOST = 64  # tokens of all rows; for more, tables that all layers share are worth their memory
 
 _pack = struct.Struct("35q").pack  # struct FewTokens
 
@@ -43,7 +43,7 @@ def within(at: Positions, *tokens: Tensor) -> bool:
     coords = at.coords
     if at.consecutive_in != "row" or not plain_on_cpu(coords, *tokens):  # first: no graph depends on a length
         return False
-    return coords.ndim == 2 and coords.dtype == torch.int64 and 0 < coords.numel() <= MOST and kernel() is not None
+    return coords.ndim == 2 and coords.dtype == torch.int64 and 0 < coords.numel() <= FEW and kernel() is not None
 
 
 def turned_at(

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 COLOURS = {"flat": "green", "fades": "yellow", "breaks": "red"}
-ENCODING, VALID_TO = say("encoding"), say("valid to")
+ENCODING, KEPT_TO = say("encoding"), say("kept to")
 NOT_LEARNT, MISSING, CANNOT, FAILED = (say("not learnt"), say("missing"), say("cannot"), say("failed"))
 UNIT = {"bits": say("bits per target, lower is better"), "exact": say("share of rows entirely correct")}
 CHANGED = say("RoPE, frequencies changed after training")
@@ -84,7 +84,7 @@ def _of_task(task: Mapping[str, Any], seeds: int, language: Language, room: int)
     lengths = [str(length) for length in task["lengths"]]
     wide = 4 + 5 * seeds + 1
     with_seeds = seeds > 1 and FIRST + len(lengths) * (wide + 1) + 8 <= room
-    widths = [wide] * len(lengths) if with_seeds else _widths([*lengths, VALID_TO.in_language(language)], room)[:-1]
+    widths = [wide] * len(lengths) if with_seeds else _widths([*lengths, KEPT_TO.in_language(language)], room)[:-1]
     headings = [f"{length}\n{int(length) / task['length']:.3g}×" for length in lengths]
     table = _table(ENCODING.in_language(language), headings, [*widths], language)
     for arm in task["arms"]:
@@ -124,7 +124,7 @@ def _table(first: str, headings: Sequence[str], widths: Sequence[int], language:
     for heading, width in zip(headings, widths, strict=True):
         table.add_column(heading, justify="right", width=width)
     if language is not None:
-        table.add_column(VALID_TO.in_language(language), justify="right", width=8)
+        table.add_column(KEPT_TO.in_language(language), justify="right", width=8)
     return table
 
 
@@ -153,7 +153,7 @@ def word_for(state: str | None, language: Language) -> str | None:
 
 
 def factor(factor_found: Mapping[str, Any] | None) -> str:
-    """2× or, where it was still valid at the longest scored length, >8×."""
+    """2× or, where it was still kept at the longest scored length, >8×."""
     return "–" if factor_found is None else f"{'>' * factor_found['censored']}{factor_found['value']:.3g}×"
 
 

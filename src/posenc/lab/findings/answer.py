@@ -21,6 +21,7 @@ import numpy as np
 
 from posenc.lab.experiment.change import Change
 from posenc.lab.findings import criteria, statistics
+from posenc.lab.findings.arm_cells import reference
 from posenc.lab.findings.comparing import behind, told_apart, worse
 from posenc.lab.findings.criteria import ENOUGH, MISSING
 from posenc.lab.findings.titles import change_title, main_task, title
@@ -67,15 +68,17 @@ def answer(findings: Json) -> dict[str, Any]:
 
 def _rows(task: Json) -> Iterator[Row]:
     for arm in task["arms"]:
-        yield _row(task, arm, title(arm["name"]), arm["cells"], "")
+        yield _row(task, arm, title(arm["name"]), arm, "")
     rope = next((arm for arm in task["arms"] if arm["name"] == "rope"), None)
     for changed in task["after"]:
         if rope is not None and changed["change"] and Change.parse(changed["change"]).factor is None:
             name = say("RoPE + {change}", change=change_title(changed["change"]))
-            yield _row(task, rope, name, changed["cells"], changed["change"])
+            yield _row(task, rope, name, changed, changed["change"])
 
 
-def _row(task: Json, arm: Json, name: Words, cells: Json, change: str) -> Row:
+def _row(task: Json, arm: Json, name: Words, scored: Json, change: str) -> Row:
+    """`scored` has the cells and the last window: those of the arm, or of a change of it."""
+    cells = scored["cells"]
     means = [cells.get(str(length), {}).get("mean") for length in task["lengths"]]
     far, at_home = cells.get(str(task["lengths"][-1]), {}), cells.get(str(task["length"]), {})
     there = far.get("mean") is not None and arm["learnt"]
@@ -90,7 +93,8 @@ def _row(task: Json, arm: Json, name: Words, cells: Json, change: str) -> Row:
     elif not ranked:
         word = IMPROVING
     else:
-        word = WORDS[criteria.behaviour(task["measure"], at_home["mean"], far["mean"])]
+        compared = reference(task["measure"], at_home, scored["last_window"])
+        word = WORDS[criteria.behaviour(task["measure"], compared["mean"], far["mean"])]
     return Row(name, word, means, interval, seeds, change, arm["name"])
 
 

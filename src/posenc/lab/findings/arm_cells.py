@@ -12,7 +12,7 @@ from posenc.lab.findings import criteria, statistics
 from posenc.lab.findings.criteria import MISSING, Measure
 from posenc.lab.findings.queries import Json, Results
 from posenc.lab.records import learning_curve
-from posenc.lab.records.record import NON_OVERLAPPING, RANDOM_POSITIONS, SAME_TARGETS
+from posenc.lab.records.record import LAST_WINDOW, NON_OVERLAPPING, RANDOM_POSITIONS, SAME_TARGETS
 from posenc.lab.trial.scoring import NO_NUMBER
 
 
@@ -88,6 +88,7 @@ def arm(of: TaskResults, word: str) -> Json:
     """One encoding's part of the findings, before the gate and without conclusions about longer lengths."""
     trials = of.trials(word)
     oracle = cells(of, word, oracle=True, mode=of.mode(word))
+    window = last_window(of, word)
     curve, slopes, far_changes = of.results.mean_curve(of.name, word), of.slopes(word), of.far_changes(word)
     mode = of.mode(word)
     scored = cells(of, word, mode=mode)
@@ -96,9 +97,11 @@ def arm(of: TaskResults, word: str) -> Json:
         "learnt": False,
         "slopes": slopes,
         "far_changes": far_changes,
-        "converged": converged_arm(of, scored, slopes, far_changes),
+        "converged": converged_arm(of, scored, slopes, far_changes, window),
         "state": _state(of, trials, of.crash(word)),
         "cells": scored,
+        "last_window": window,
+        "gained": {},
         "contiguous": None if mode == SAME_TARGETS else cells(of, word),
         "non_overlapping": {
             length: {"mean": cell["mean"], "seeds": cell["seeds"]}
@@ -120,9 +123,24 @@ def arm(of: TaskResults, word: str) -> Json:
     }
 
 
-def converged_arm(of: TaskResults, scored: Json, slopes: dict[str, float], far_changes: dict[str, float]) -> bool | None:
+def last_window(of: TaskResults, word: str, change: str = "") -> Json | None:
+    """The cell of the model cut to the trained length, on the targets of longer lengths; None where it was not scored."""
+    cell: Json = cells(of, word, change=change, mode=LAST_WINDOW)[str(of.length)]
+    return None if cell["mean"] is None else cell
+
+
+def reference(measure: Measure, at_home: Json, window: Json | None) -> Json:
+    """What a score at a longer length is compared with: bits with the model itself, cut to the trained length, where that
+    was scored; exact match with the score at the trained length, whose rows are others.
+    """
+    return at_home if window is None or measure == "exact" else window
+
+
+def converged_arm(
+    of: TaskResults, scored: Json, slopes: dict[str, float], far_changes: dict[str, float], window: Json | None = None
+) -> bool | None:
     """Whether training had converged, at the trained length and at the longest one, where that has not broken."""
-    home, far = (scored[str(length)]["mean"] for length in (of.length, of.lengths[-1]))
+    home, far = reference(of.measure, scored[str(of.length)], window)["mean"], scored[str(of.lengths[-1])]["mean"]
     broken = home is not None and far is not None and criteria.behaviour(of.measure, home, far) == "breaks"
     fell = criteria.converged(list(slopes.values()))
     return fell if broken or criteria.settled(list(far_changes.values())) else False

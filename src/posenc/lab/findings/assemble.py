@@ -20,7 +20,7 @@ from posenc.lab.findings.tuning import tuning
 from posenc.lab.records.provenance import summary
 from posenc.lab.records.results import Folder, expected, text_of
 
-FORMAT = 4
+FORMAT = 5
 
 
 def findings(folder: Path) -> Json:

@@ -43,6 +43,9 @@ BREAKS = {"bits": 0.5, "exact": 0.5}
 ENOUGH = 5
 # Seeds that an order needs. With two, the interval of a mean difference is as wide as 12.7 standard deviations over √2.
 FEWEST = 3
+# Share of what the optimum gains from far context. A measure that gives more to the optimum cut to the trained length,
+# which sees no far context, is refused.
+CUT_AT_MOST = 0.05
 # Exact match. Where the best encoding is right in fewer rows than this, none is recommended.
 RECOMMENDED = 0.5
 # Multiples of the trained length at which Press et al. (ALiBi) score windows that do not overlap.

@@ -40,7 +40,7 @@ def by_depth(of: TaskResults) -> dict[str, Any] | None:
     farthest: dict[str, dict[str, float | None]] = {}
     last = quarters(task, lengths[-1])
     for word in of.words:
-        of_arm = (items["encoding"] == word) & (items["mode"] == of.mode(word))
+        of_arm = (items["encoding"] == word) & (items["mode"] == of.mode(word)) & (items["change"] == "")
         if of_arm.any():
             arms[word] = {str(n): _shares(items, of_arm & (items["length"] == n), quarters(task, n)) for n in lengths}
             there = of_arm & (items["length"] == lengths[-1])
@@ -57,7 +57,7 @@ def quarters(task: Task, length: int) -> np.ndarray:
     """The quarter of the depth, 0 … 3, of every held-out row. Raises ValueError for a task without depth."""
     tokens = task.scored(length, None).tokens
     if isinstance(task, Passkey):
-        before = (tokens == 10 + task.filler + 1).int().argmax(dim=1) - 1  # fillers before the key
+        before = task.depths(task.scored(length, None))
         depths = length + 1
     elif isinstance(task, Recall) and task.queries == 1:
         before = (tokens[:, 1:-1:2] == tokens[:, -1:]).int().argmax(dim=1)  # pairs before the one that is asked for

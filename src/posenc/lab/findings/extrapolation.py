@@ -1,6 +1,7 @@
 """Scores at longer lengths of encodings that learnt the trained length: rise, factor, area, behaviour, rank.
 
-rise     the loss against the trained length, seed by seed: bits, or a share of the examples
+rise     the loss, seed by seed: bits against the same model cut to the trained length, on the same targets, where that was
+         scored; otherwise against the trained length. Exact match: the share of the examples against the trained length
 """
 
 from __future__ import annotations
@@ -10,9 +11,10 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from posenc.lab.findings import criteria, statistics
-from posenc.lab.findings.arm_cells import TaskResults, mean
+from posenc.lab.findings.arm_cells import TaskResults, mean, reference
 from posenc.lab.findings.comparing import ranked
 from posenc.lab.findings.queries import Json
+from posenc.lab.records.record import LAST_WINDOW
 
 
 def extrapolate(of: TaskResults, arms: Sequence[Json]) -> list[int]:
@@ -26,11 +28,13 @@ def extrapolate(of: TaskResults, arms: Sequence[Json]) -> list[int]:
     return _rank(of, ranked({"arms": arms, "measure": of.measure, "length": of.length}))
 
 
-def _beyond(of: TaskResults, arm: Json, drawn: np.ndarray | None) -> None:
-    """`drawn` are bootstrapped means at the lengths for which the arm has scores."""
+def _beyond(of: TaskResults, arm: Json, draws: tuple[np.ndarray, np.ndarray] | None) -> None:
+    """`draws` are bootstrapped means at the lengths for which the arm has scores, and those that they are compared with."""
+    drawn, against = draws or (None, None)
     cells = {length: arm["cells"][str(length)] for length in of.from_trained}
     there = [length for length in of.from_trained if cells[length]["mean"] is not None]
-    home = cells[of.length]["seeds"]
+    compared = reference(of.measure, cells[of.length], arm["last_window"])
+    home = compared["seeds"]
     sign = 1 if of.measure == "bits" else -1
     for column, length in enumerate(there):
         far = cells[length]["seeds"]
@@ -40,17 +44,19 @@ def _beyond(of: TaskResults, arm: Json, drawn: np.ndarray | None) -> None:
             rows = cells[length]["interval"]  # of a share, over its rows: wider where every seed has all or none right
             cells[length]["interval"] = [low, high] if rows is None else [min(low, rows[0]), max(high, rows[1])]
         if length > of.length and lost:
-            between = None if drawn is None else list(statistics.interval((drawn[:, column] - drawn[:, 0]) * sign))
+            between = None if drawn is None else list(statistics.interval((drawn[:, column] - against) * sign))
             arm["rise"][str(length)] = {"mean": mean(list(lost.values())), "seeds": lost, "interval": between}
-    arm["factor"] = _factor(of, cells, drawn)
+    if drawn is not None:
+        drawn = np.column_stack([against, drawn[:, 1:]])
+    arm["factor"] = _factor(of, {**cells, of.length: compared}, drawn)
     if there == of.from_trained:
         arm["area"] = statistics.area(there, [cells[length]["mean"] for length in there])
         if len(there) > 1:
-            arm["behaviour"] = criteria.behaviour(of.measure, cells[of.length]["mean"], cells[there[-1]]["mean"])
+            arm["behaviour"] = criteria.behaviour(of.measure, compared["mean"], cells[there[-1]]["mean"])
 
 
 def _factor(of: TaskResults, cells: Mapping[int, Json], drawn: np.ndarray | None) -> Json | None:
-    """The valid length factor, up to the first length without a score.
+    """The length factor, up to the first length without a score.
 
     Low and high are an interval if there are enough seeds, otherwise the worst and the best single seed.
     """
@@ -71,22 +77,28 @@ def _factor(of: TaskResults, cells: Mapping[int, Json], drawn: np.ndarray | None
     return {"value": value, "low": low, "high": high, "censored": value == of.lengths[-1] / of.length}
 
 
-def _draws(of: TaskResults, words: Sequence[str]) -> dict[str, np.ndarray]:
-    """Bootstrapped means of the arms with enough seeds, [draws, its lengths], the trained length first."""
+def _draws(of: TaskResults, words: Sequence[str]) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    """Bootstrapped means of the arms with enough seeds, [draws, its lengths], the trained length first; and [draws] of what
+    they are compared with (`reference`).
+    """
     enough = [word for word in words if len(of.trials(word)) >= criteria.ENOUGH]
     if not enough:
         return {}
     items = of.results.items(of.name, of.measure)
-    drawn = {}
+    drawn = dict[str, tuple[np.ndarray, np.ndarray]]()
     for word in enough:
-        of_arm = (items["encoding"] == word) & (items["length"] >= of.length) & (items["mode"] == of.mode(word))
-        lengths, at = np.unique(items["length"][of_arm], return_inverse=True)
-        seeds, which_seed = np.unique(items["seed"][of_arm], return_inverse=True)
-        numbers, which = np.unique(items["item"][of_arm], return_inverse=True)
-        values, weights = np.zeros((2, len(lengths), len(seeds), len(numbers)))
-        values[at, which_seed, which] = items["value"][of_arm]
-        weights[at, which_seed, which] = items["weight"][of_arm]
-        drawn[word] = statistics.bootstrap(values, weights)
+        mine = (items["encoding"] == word) & (items["change"] == "")
+        of_arm = mine & (items["length"] >= of.length) & (items["mode"] == of.mode(word))
+        window = mine & (items["mode"] == LAST_WINDOW) & (of.measure == "bits")
+        lengths = np.unique(items["length"][of_arm])
+        seeds, numbers = (np.unique(items[name][of_arm]) for name in ("seed", "item"))
+        values, weights = np.zeros((2, len(lengths) + 1, len(seeds), len(numbers)))
+        where_from = [of_arm & (items["length"] == length) for length in lengths]
+        for n, where in enumerate([*where_from, window if window.any() else where_from[0]]):
+            at = n, np.searchsorted(seeds, items["seed"][where]), np.searchsorted(numbers, items["item"][where])
+            values[at], weights[at] = items["value"][where], items["weight"][where]
+        means = statistics.bootstrap(values, weights)
+        drawn[word] = means[:, :-1], means[:, -1]
     return drawn
 
 

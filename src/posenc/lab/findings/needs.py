@@ -110,8 +110,8 @@ def _plain(findings: Json, task: Json, learnt: Sequence[Json]) -> Iterator[Need]
     most = max(arm["factor"]["value"] for arm in plain)
     names = [arm["name"] for arm in plain if arm["factor"]["value"] == most]
     reach = ">" * any(arm["factor"]["censored"] for arm in plain if arm["name"] in names) + f"{most:.3g}"
-    why = say("valid up to {reach}× the trained length", reach=reach)
-    yield Need(say("No parameters, and valid the furthest"), _names(names), why)
+    why = say("score kept up to {reach}× the trained length", reach=reach)
+    yield Need(say("No parameters, and the score kept furthest"), _names(names), why)
 
 
 def _twice(task: Json) -> int:

@@ -56,8 +56,9 @@ WINDOWS = """
     GROUP BY ALL HAVING count(*) = wanted.width ORDER BY ALL
 """
 ITEMS = """
-    SELECT encoding, mode, length, seed, item, value, CASE WHEN kind = 'bits' THEN weight ELSE 1 END AS weight
-    FROM rows WHERE task = ? AND kind = ? AND NOT oracle AND coalesce(change, '') = '' AND isfinite(value)
+    SELECT encoding, coalesce(change, '') AS change, mode, length, seed, item, value,
+           CASE WHEN kind = 'bits' THEN weight ELSE 1 END AS weight
+    FROM rows WHERE task = ? AND kind = ? AND NOT oracle AND isfinite(value)
     ORDER BY ALL
 """
 
@@ -67,6 +68,7 @@ class Results:
 
     def __init__(self, database: duckdb.DuckDBPyConnection) -> None:
         self._database = database
+        self._items = dict[tuple[str, str], Mapping[str, np.ndarray]]()
         lines = database.execute("SELECT task, encoding, seed, oracle, about FROM trials ORDER BY ALL").fetchall()
         self.about: dict[tuple[str, str, int, bool], Json] = {tuple(who): json.loads(text) for *who, text in lines}
         self.cells = self._by_task(CELLS)
@@ -85,7 +87,9 @@ class Results:
 
     def items(self, task: str, measure: str) -> Mapping[str, np.ndarray]:
         """Every scored item of a task, column by column."""
-        return self._database.execute(ITEMS, [task, measure]).fetchnumpy()
+        if (task, measure) not in self._items:
+            self._items[task, measure] = self._database.execute(ITEMS, [task, measure]).fetchnumpy()
+        return self._items[task, measure]
 
     def windows(self, task: str, encoding: str, longest: int, widths: Sequence[int]) -> dict[int, dict[str, float]]:
         """Bits of the first bytes of the longest window, by how many they are and by seed."""

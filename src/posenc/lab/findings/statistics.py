@@ -80,7 +80,7 @@ def wilson(right: float, of: int) -> tuple[float, float]:
 
 
 def factors(measure: Measure, means: Float[Array, "... n"], lengths: Sequence[int]) -> Float[Array, "..."]:
-    """The valid length factor of every curve; `lengths` ascend from the trained one."""
+    """The length factor of every curve; `lengths` ascend from the trained one."""
     unbroken = np.logical_and.accumulate(kept(measure, means), axis=-1).sum(-1)
     ratios: Float[Array, "..."] = (np.asarray(lengths) / lengths[0])[unbroken - 1]
     return ratios

@@ -3,7 +3,7 @@
 cells of every encoding ─► trained length learnt? ─no─► "not learnt at this budget", with all its numbers
                                   │ yes
                                   ▼
-                  rise, valid length factor, area, behaviour; rank if the training had converged
+                  rise, length factor, area, behaviour; rank if the training had converged
 """
 
 from __future__ import annotations
@@ -11,8 +11,9 @@ from __future__ import annotations
 from itertools import combinations
 from typing import Any
 
+from posenc.lab import tasks
 from posenc.lab.experiment.change import Change, Then
-from posenc.lab.findings import arm_cells, criteria, statistics
+from posenc.lab.findings import arm_cells, beyond, criteria, statistics
 from posenc.lab.findings.arm_cells import TaskResults
 from posenc.lab.findings.criteria import MISSING, NOT_LEARNT
 from posenc.lab.findings.depth import by_depth
@@ -28,6 +29,10 @@ def task_findings(of: TaskResults) -> dict[str, Any]:
     gate = _pass_gate(of, arms, baseline)
     rank_seeds = extrapolate(of, [arm for arm in arms if arm["learnt"]])
     rope = next((arm for arm in arms if arm["name"] == "rope"), None)
+    predictors = beyond.known(of)
+    for arm in arms:
+        arm["gained"] = beyond.gained(of, arm["name"], predictors)
+    after = [] if rope is None else _after_training(of, rope, predictors)
     return {
         "name": of.name,
         "title": of.task.title.as_dict(),
@@ -40,6 +45,9 @@ def task_findings(of: TaskResults) -> dict[str, Any]:
         "chance": any_trial.get("chance", {}),
         "baseline": baseline,
         "floor": _floor(of),
+        "controls": beyond.controls(of, predictors),
+        "shortcuts": _shortcuts(of),
+        "against": "last window" if any(arm["last_window"] for arm in arms) else "trained length",
         "training": of.plan["training"],
         "learning_rates": list(of.plan["learning_rates"]),
         "settings": of.plan.get("settings", {}),
@@ -51,7 +59,7 @@ def task_findings(of: TaskResults) -> dict[str, Any]:
         "detectable": _detectable(of, arms),
         "rank_seeds": rank_seeds,
         "arms": arms,
-        "after": [] if rope is None else _after_training(of, rope),
+        "after": after,
         "attention": of.results.attention[of.name],
         "similarity": _similarity(of),
         "links": of.results.links[of.name],
@@ -71,12 +79,12 @@ def _pass_gate(of: TaskResults, arms: list[Json], baseline: float | None) -> cri
     return gate
 
 
-def _after_training(of: TaskResults, rope: Json) -> list[Json]:
+def _after_training(of: TaskResults, rope: Json, predictors: beyond.Known | None) -> list[Json]:
     """RoPE's cells for each change of its frequencies after training, the unchanged first."""
     changes = sorted({row["change"] for row in of.results.cells[of.name] if row["encoding"] == "rope"})
     if changes in ([], [""]):
         return []
-    rows = [{"change": "", "cells": rope["cells"]}]
+    rows = [{"change": "", **{name: rope[name] for name in ("cells", "last_window", "gained")}}]
     for change in (*of.plan["after"], *(Then(**then).word for then in of.plan.get("then", ()))):
         follows = Change.parse(change).follows_length
         cells = arm_cells.cells(of, "rope", change=change)
@@ -85,7 +93,15 @@ def _after_training(of: TaskResults, rope: Json) -> list[Json]:
                 cells[length] = rope["cells"][length]
             elif cell["state"] == MISSING and rope["cells"][length]["mean"] is not None:
                 cells[length] = {**cell, "state": f"failed: {NO_NUMBER}"}
-        rows.append({"change": change, "cells": cells})
+        window = arm_cells.last_window(of, "rope", change) or (rope["last_window"] if follows else None)
+        rows.append(
+            {
+                "change": change,
+                "cells": cells,
+                "last_window": window,
+                "gained": {} if window is None else beyond.gained(of, "rope", predictors, change),
+            }
+        )
     return rows
 
 
@@ -107,7 +123,9 @@ def _detectable(of: TaskResults, arms: list[Json]) -> list[Json]:
 
 
 def _floor(of: TaskResults) -> Json | None:
-    """What the best prediction reaches, by length and by position, and what counts of k symbols reach, by k."""
+    """What the best prediction reaches, by length and by position, and what counts of k symbols reach, by k. In the last
+    window, which ends with each of the same symbols, it is that of `controls`.
+    """
     if not issubclass(of.task, Chains):
         return None
     task = of.task(**of.plan["task"])
@@ -121,6 +139,13 @@ def _floor(of: TaskResults) -> Json | None:
         },
         "grams": {str(k): {str(length): grams[length][k] for length in of.lengths} for k in grams[of.length]},
     }
+
+
+def _shortcuts(of: TaskResults) -> Json | None:
+    """What answers get that need no position, from the trained length on: in order, and in any order."""
+    task = tasks.read(of.plan["task"])
+    found = {str(length): task.shortcuts(length) for length in of.from_trained}
+    return None if None in found.values() else {n: {k: list(v) for k, v in of_n.items()} for n, of_n in found.items()}
 
 
 def _similarity(of: TaskResults) -> Json | None:

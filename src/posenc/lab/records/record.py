@@ -17,7 +17,8 @@ similarity  | step, position, other                      | cosine of two rows of
 link        | step, layer, head, item, note, weight      | probability of one token for another; `weight`: uniform attention
 
 change      "" | interpolation | ntk | yarn | self_extend: of the frequencies, after training
-mode        same targets | non-overlapping | random positions: same targets, the mean over draws of random positions
+mode        same targets | non-overlapping | random positions: same targets, the mean over draws of random positions |
+            last window: the targets of the longer lengths, each with exactly the trained length before it
 """
 
 from __future__ import annotations
@@ -37,6 +38,7 @@ from posenc.support import strict_json
 METADATA = b"posenc"
 SEAL, UNSEALED = b"posenc seal ", b"0" * 64
 SAME_TARGETS, NON_OVERLAPPING, RANDOM_POSITIONS = "same targets", "non-overlapping", "random positions"
+LAST_WINDOW = "last window"
 
 SCHEMA = pa.schema(
     [

@@ -33,6 +33,21 @@ class Cell(NamedTuple):
     seeds: tuple[float, ...] = ()
 
 
+def against(task: Task) -> Words:
+    """What scores at longer lengths are compared with."""
+    return phrase(f"against {task['against']}")
+
+
+def has_window(task: Task) -> bool:
+    return any(arm["last_window"] for arm in task["arms"])
+
+
+def window(task: Task, scored: Mapping[str, Any]) -> Words:
+    """The score of an arm, or of a change of it, cut to the trained length."""
+    found = scored.get("last_window")
+    return same("–" if found is None else value(task, found["mean"], decimals(task, task["length"])))
+
+
 def cell(task: Task, arm: Arm, length: int) -> Cell:
     """The cell at a length."""
     data = arm["cells"].get(str(length)) or {}
@@ -146,7 +161,7 @@ def arms_by_positions(task: Task) -> Iterator[tuple[Arm, str]]:
     for arm in in_order(task):
         yield arm, ""
         if arm["contiguous"]:
-            yield {**arm, "cells": arm["contiguous"], "factor": None}, "0, 1, 2, …"
+            yield {**arm, "cells": arm["contiguous"], "factor": None, "last_window": None}, "0, 1, 2, …"
 
 
 def find(task: Task, name: str) -> Arm | None:
@@ -201,6 +216,7 @@ def long_form(findings: Findings) -> Iterator[dict[str, Any]]:
             for mode, setting, cells in (
                 ("random positions" if arm["contiguous"] else "same targets", "trained", arm["cells"]),
                 ("same targets", "trained", arm["contiguous"] or {}),
+                ("last window", "trained", {home(task): arm["last_window"]} if arm["last_window"] else {}),
                 ("non-overlapping", "trained", arm["non_overlapping"]),
                 ("same targets", "oracle", arm["oracle"] or {}),
             ):
@@ -209,6 +225,10 @@ def long_form(findings: Findings) -> Iterator[dict[str, Any]]:
             cells = {far(task): {"seeds": {seed: share for seed, share in by_seed.items() if share is not None}}}
             yield from _cells(task, {"name": name}, "farthest quarter", "trained", cells)
         for after in task["after"]:
+            if after["change"] and after["last_window"]:
+                yield from _cells(
+                    task, {"name": "rope"}, "last window", after["change"], {home(task): after["last_window"]}
+                )
             yield from _cells(task, {"name": "rope"}, "same targets", after["change"] or "unchanged", after["cells"])
 
 
@@ -227,3 +247,26 @@ def _cells(task: Task, arm: Arm, mode: str, setting: str, cells: Mapping[str, An
             yield {**where, "seed": int(seed), "value": number, "state": ""}
         if not seeds:
             yield {**where, "seed": "", "value": "", "state": data.get("state") or arm.get("state") or ""}
+
+
+def gains(findings: Findings) -> Iterator[dict[str, Any]]:
+    """What each encoding, and each change of RoPE, gains beyond the trained length, at every longer length."""
+    for task in findings["tasks"]:
+        changes = [("rope", after["change"], after["gained"]) for after in task["after"] if after["change"]]
+        for name, setting, gained in [*((arm["name"], "trained", arm["gained"]) for arm in task["arms"]), *changes]:
+            for length, found in gained.items():
+                low, high = found["interval"]
+                share_low, share_high = found["share_interval"] or (None, None)
+                yield {
+                    "task": task["name"],
+                    "encoding": name,
+                    "setting": setting,
+                    "length": int(length),
+                    "seeds": len(found["seeds"]),
+                    "gained": found["mean"],
+                    "low": low,
+                    "high": high,
+                    "share": found["share"],
+                    "share_low": share_low,
+                    "share_high": share_high,
+                }

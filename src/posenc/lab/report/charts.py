@@ -19,6 +19,8 @@ from posenc.lab.report.cells import (
     far,
     fold,
     gained,
+    has_window,
+    home,
     in_order,
     is_bits,
     learnt,
@@ -35,7 +37,9 @@ CHANGED = Look("blue", "dotted")  # of RoPE changed after training, beside RoPE
 
 
 def curves(findings: Findings, task: Task) -> svg.Chart | None:
-    """Quality against length of the encodings that learnt the task; None if none did."""
+    """Quality against length of the encodings that learnt the task; None if none did. Where the last window was scored, a
+    curve begins with it: the model itself, cut to the trained length, on the same targets.
+    """
     arms = learnt(task)
     names = arms_of(findings)
     series = [
@@ -45,9 +49,18 @@ def curves(findings: Findings, task: Task) -> svg.Chart | None:
         for arm in arms
     ]
     if series and task["floor"]:
-        best = [(length, task["floor"]["lengths"][str(length)], ()) for length in task["lengths"]]
+        floor = task["floor"]["lengths"] | ({home(task): window} if (window := _cut_optimum(task)) else {})
+        best = [(length, floor[str(length)], ()) for length in task["lengths"]]
         series.append(svg.Series(phrase("floor"), FLOOR.classes, best))
     return chart(task, series, phrase("curves")) if series else None
+
+
+def _cut_optimum(task: Task) -> float | None:
+    """The loss of the best prediction from exactly the trained length, where curves begin with the last window."""
+    if not has_window(task) or not task["controls"]:
+        return None
+    bits: float = task["controls"]["predictors"]["optimum"]["last_window"]
+    return bits
 
 
 def opening(findings: Findings, task: Task) -> svg.Chart | None:
@@ -56,8 +69,8 @@ def opening(findings: Findings, task: Task) -> svg.Chart | None:
     changed = next((row for row in findings["answer"]["rows"] if row["change"] and row["ranked"]), None)
     if drawn is None or changed is None:
         return drawn
-    cells = next(after["cells"] for after in task["after"] if after["change"] == changed["change"])
-    series = svg.Series(of(changed["name"]), CHANGED.classes, _dotted(task, cells))
+    after = next(after for after in task["after"] if after["change"] == changed["change"])
+    series = svg.Series(of(changed["name"]), CHANGED.classes, _dotted(task, after))
     return replace(drawn, series=[*drawn.series, series])
 
 
@@ -80,6 +93,9 @@ def points(task: Task, arm: Arm) -> list[tuple[float, float, Sequence[float]]]:
     drawn: list[tuple[float, float, Sequence[float]]] = []
     for length in task["lengths"]:
         point = cell(task, arm, length)
+        if length == task["length"] and arm["last_window"] and point.kind == "number":
+            near = arm["last_window"]
+            point = Cell("number", point.words, near["mean"], tuple(near["seeds"].values()))
         if point.kind == "number" and point.number is not None:
             drawn.append((length, scale(task) * point.number, [scale(task) * seed for seed in point.seeds]))
     return drawn
@@ -135,14 +151,15 @@ def after(task: Task) -> svg.Chart | None:
     """Changes after training."""
     series = []
     for changed in task["after"]:
-        if drawn := _dotted(task, changed["cells"]):
+        if drawn := _dotted(task, changed):
             name = changed["change"]
             series.append(svg.Series(change_name(name), look_of_change(name).classes, drawn))
     return chart(task, series, phrase("after")) if series else None
 
 
-def _dotted(task: Task, cells: Mapping[str, Any]) -> list[tuple[float, float, Sequence[float]]]:
-    """The points of a curve, each with a dot for every seed, from cells by length."""
+def _dotted(task: Task, scored: Mapping[str, Any]) -> list[tuple[float, float, Sequence[float]]]:
+    """The points of a curve, each with a dot for every seed, from cells by length and the last window, if it was scored."""
+    cells = scored["cells"] | ({home(task): scored["last_window"]} if scored["last_window"] else {})
     return [
         (length, scale(task) * data["mean"], [scale(task) * seed for seed in data["seeds"].values()])
         for length in task["lengths"]

@@ -5,10 +5,22 @@ from __future__ import annotations
 from posenc.lab.findings.titles import title
 from posenc.lab.findings.wording import seeds_to_rank
 from posenc.lab.records.files import named
-from posenc.lab.report import ceiling, charts, depth, floor, tuning
+from posenc.lab.report import beyond, ceiling, charts, depth, floor, shortcuts, tuning
 from posenc.lab.report.best_change import best_change, how_changed
 from posenc.lab.report.block import grid
-from posenc.lab.report.cells import Findings, Task, arms_by_positions, cell, factor, fold, remark, top, value
+from posenc.lab.report.cells import (
+    Findings,
+    Task,
+    arms_by_positions,
+    cell,
+    factor,
+    fold,
+    has_window,
+    remark,
+    top,
+    value,
+    window,
+)
 from posenc.lab.report.pictures import ENDING, curves_drawn
 from posenc.lab.report.provenance import gate, limits, lost, rate, repeating, text_used, training
 from posenc.lab.report.summary_table import introduction, stars
@@ -55,8 +67,10 @@ def markdown(findings: Findings, language: Language) -> str:
         described = md(phrase("pareto"))
         parts += [f"## {described}", *(f"![{described}](pareto-{over}{ending}.svg)" for over in drawn)]
     for name, blocks in (
+        ("beyond", beyond.blocks),
         ("floors", floor.blocks),
         ("ceiling", ceiling.blocks),
+        ("shortcuts", shortcuts.blocks),
         ("depth", depth.blocks),
         ("tuning", tuning.blocks),
     ):
@@ -88,12 +102,14 @@ def _cells(task: Task, language: Language) -> str:
     head = [
         phrase("encoding").in_language(language),
         *(f"{length} ({fold(length / task['length'])})" for length in task["lengths"]),
+        *[phrase("last window").in_language(language)] * has_window(task),
     ]
     rows = []
     for arm, at in arms_by_positions(task):
         notes = [note for note in (at, remark(arm).in_language(language)) if note]
         row = [escaped(title(arm["name"]).in_language(language) + (f" ({'; '.join(notes)})" if notes else ""))]
         row += [escaped(cell(task, arm, length).words.in_language(language)) for length in task["lengths"]]
+        row += [window(task, arm).en] if has_window(task) else []
         rows.append(row + ([factor(arm["factor"], top(task))] if longer else []))
     return grid(head + ([phrase("factor").in_language(language)] if longer else []), rows)
 
@@ -103,8 +119,10 @@ def _changes(task: Task, language: Language) -> str:
     for changed in task["after"]:
         means = ((changed["cells"].get(str(length)) or {}).get("mean") for length in task["lengths"])
         numbers = [phrase("missing").in_language(language) if mean is None else value(task, mean) for mean in means]
+        numbers += [window(task, changed).en] if has_window(task) else []
         rows.append([change_name(changed["change"]).in_language(language), *numbers])
-    return grid([phrase("change").in_language(language), *map(str, task["lengths"])], rows)
+    cut = [phrase("last window").in_language(language)] * has_window(task)
+    return grid([phrase("change").in_language(language), *map(str, task["lengths"]), *cut], rows)
 
 
 def _tasks(findings: Findings, language: Language) -> str:

@@ -1,7 +1,7 @@
 """The report as one HTML file that loads nothing from the network: inline pictures, light and dark, both languages.
 
 answer (chart, table, three sentences) ─ all sentences ─ measured table ─ curves ─ heat ─ changes ─ cost ─ cost and length ─
-use of far context ─ what the text holds ─ by position ─ depth ─ properties ─ tuning ─ how
+gained beyond ─ above the best prediction ─ what the text holds ─ by position ─ depth ─ properties ─ tuning ─ how
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from importlib.resources import files
 from posenc.lab.findings.criteria import ENOUGH
 from posenc.lab.findings.titles import main_task, title
 from posenc.lab.findings.wording import counted_seeds, seeds_to_rank
-from posenc.lab.report import ceiling, charts, depth, floor, svg, tuning
+from posenc.lab.report import beyond, ceiling, charts, depth, floor, shortcuts, svg, tuning
 from posenc.lab.report.best_change import best_change, how_changed
 from posenc.lab.report.block import Block
 from posenc.lab.report.cells import (
@@ -28,6 +28,7 @@ from posenc.lab.report.cells import (
     cell,
     factor,
     fold,
+    has_window,
     in_order,
     is_bits,
     learnt,
@@ -36,6 +37,7 @@ from posenc.lab.report.cells import (
     top,
     unit,
     value,
+    window,
 )
 from posenc.lab.report.costs import costs
 from posenc.lab.report.html import both, document, header, heat, section, span, table, tag
@@ -57,9 +59,11 @@ PARTS = (
     "after",
     "cost",
     "pareto",
+    "beyond",
     "floors",
     "ceiling",
     "positions",
+    "shortcuts",
     "depth",
     "properties",
     "tuning",
@@ -79,9 +83,11 @@ def page(findings: Findings) -> str:
         "after": _after,
         "cost": costs,
         "pareto": _pareto,
+        "beyond": _blocks(beyond.blocks),
         "floors": _blocks(floor.blocks),
         "ceiling": _blocks(ceiling.blocks),
         "positions": _by_position,
+        "shortcuts": _blocks(shortcuts.blocks),
         "depth": _blocks(depth.blocks),
         "properties": properties,
         "tuning": _blocks(tuning.blocks),
@@ -243,12 +249,14 @@ def _heat_table(findings: Findings, task: Task) -> str:
 
     head = [span(phrase("encoding"))]
     head += [f"{length}<small>{fold(length / task['length'])}</small>" for length in task["lengths"]]
-    longer = top(task) > 1
+    cut, longer = has_window(task), top(task) > 1
+    head += [span(phrase("last window"))] * cut
     body = [
         [
             _name(arm["name"], names)
             + "".join(tag("small", words, "why") for words in (same(at), remark(arm)) if words.en),
             *_joined([td(arm, length) for length in task["lengths"]]),
+            *[f"<td>{window(task, arm).en}</td>"] * cut,
             *([f"<td>{factor(arm['factor'], top(task))}</td>"] if longer else []),
         ]
         for arm, at in arms_by_positions(task)

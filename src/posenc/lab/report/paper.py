@@ -56,7 +56,7 @@ def latex_table(findings: Findings, newcomer: str | None = None) -> str:
         f"\\caption{{{caption(findings, task)}}}",
         f"\\begin{{tabular}}{{l{'r' * (len(task['lengths']) + longer)}}}",
         r"\toprule",
-        " & ".join(head + ["valid to"] * longer) + r" \\",
+        " & ".join(head + ["kept to"] * longer) + r" \\",
         r"\midrule",
         *(" & ".join(row) + r" \\" for row in rows),
         r"\bottomrule",

@@ -1,6 +1,6 @@
 """The table of measured values, one row for each encoding, in place of the star ratings of the founding notes.
 
-quality at the trained length · valid length factor · area · cost · parameters and tables · tasks scored by exact match
+quality at the trained length · length factor · area · cost · parameters and tables · tasks scored by exact match
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from posenc.lab.report.cells import (
     Cell,
     Findings,
     Task,
+    against,
     arms_of,
     cell,
     decimals,
@@ -70,7 +71,7 @@ def stars(findings: Findings) -> Stars:
 def introduction(findings: Findings) -> Words:
     """The meaning of the columns."""
     main = main_task(findings)
-    parts = [phrase("stars text", task=of(main["title"]), home=home(main))]
+    parts = [phrase("stars text", task=of(main["title"]), home=home(main), against=against(main))]
     if main["rank_seeds"]:
         parts.append(phrase("stars rank", seeds=", ".join(map(str, main["rank_seeds"])), of=seeds_to_rank(findings)))
     return joined(parts, " ", "")
@@ -123,7 +124,7 @@ def _cost(cost: Mapping[str, Any] | None) -> list[Entry]:
 
 
 def _other(task: Task, arm: Arm | None) -> Entry:
-    """Quality at the trained length, and the valid length factor if longer lengths were scored."""
+    """Quality at the trained length, and the length factor if longer lengths were scored."""
     if arm is None:
         return Entry(phrase("not asked"), kind="none")
     at_home = cell(task, arm, task["length"])

@@ -1,6 +1,7 @@
 """The findings as CSV, every number in full.
 
 cells.csv       long: one line for each task, encoding, setting, length and seed; a cell without a number states the reason
+gained.csv      long: what each encoding gains beyond the trained length, with intervals; only where it was scored
 summary.csv     one line for each task and encoding: the measured table
 """
 
@@ -11,10 +12,14 @@ import io
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from posenc.lab.report.cells import Findings, home, long_form
+from posenc.lab.report.cells import Findings, gains, home, long_form
 from posenc.lab.report.summary_table import TIMES
 
 CELLS = ("task", "measure", "encoding", "setting", "mode", "length", "seed", "value", "state")
+GAINED = (
+    *("task", "encoding", "setting", "length", "seeds", "gained", "low", "high"),
+    *("share", "share_low", "share_high"),
+)
 SUMMARY = (
     "task",
     "measure",
@@ -42,7 +47,10 @@ SUMMARY = (
 
 
 def tables(findings: Findings) -> dict[str, str]:
-    return {"cells.csv": _csv(CELLS, long_form(findings)), "summary.csv": _csv(SUMMARY, _summary(findings))}
+    found = {"cells.csv": _csv(CELLS, long_form(findings)), "summary.csv": _csv(SUMMARY, _summary(findings))}
+    if gained := list(gains(findings)):
+        found["gained.csv"] = _csv(GAINED, gained)
+    return found
 
 
 def _summary(findings: Findings) -> Iterator[dict[str, Any]]:

@@ -332,22 +332,22 @@ class _Sweep:
                 self.say("note", trial, line=f"{note}; it is run again")
             if record is not None:
                 kept[key] = self.find(key, trial, keep, record)
-        while waiting := self.open(trials, kept):
+        while waiting := self.unended(trials, kept):
             before = len(waiting)
             free = [key for key in waiting if not self.folder.is_reserved(key)]
             if free:
                 kept |= self.run_free(free, trials, keep)
-            for key in self.open(waiting, kept):
+            for key in self.unended(waiting, kept):
                 if (record := self.folder.get(key)) is not None:  # another sweep has finished it
                     kept[key] = self.find(key, trials[key], keep, record)
-            waiting = self.open(waiting, kept)
+            waiting = self.unended(waiting, kept)
             if len(waiting) == before:
                 for trial in waiting.values():
                     self.say("elsewhere", trial, 0.0)
                 time.sleep(LOOK_AGAIN)
         return kept
 
-    def open(self, trials: Mapping[str, Trial], kept: Mapping[str, Any]) -> dict[str, Trial]:
+    def unended(self, trials: Mapping[str, Trial], kept: Mapping[str, Any]) -> dict[str, Trial]:
         ended = {*kept, *self.failed, *self.late}
         return {key: trial for key, trial in trials.items() if key not in ended}
 
@@ -410,7 +410,7 @@ class _Sweep:
             for left in reserved.values():
                 left.release()
         if time.monotonic() >= self.until:
-            for key, trial in self.open({key: trials[key] for key in keys}, kept).items():
+            for key, trial in self.unended({key: trials[key] for key in keys}, kept).items():
                 self.leave(key, trial)
         return kept
 

@@ -7,21 +7,27 @@ The best prediction counts (Pólya's urn): after symbol i, symbol j has the prob
 counts the transitions from i to j so far, n_i those from i, and V the symbols. Its loss is the floor at every length. It
 falls with the length, and a model reaches it only if it uses the whole context.
 
-Legend: b rows, t tokens, v symbols.
+The same symbols are scored at every length: the last of the longest rows, with as much context as the length says.
+
+    last window   each target with exactly the trained length before it, one window for each
+    optimum       counts the transitions in the context that it is given
+
+Legend: b rows, t tokens, n targets, v symbols.
 """
 
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING, ClassVar, Literal
+from statistics import fmean, stdev
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 import torch
-from pydantic import Field, model_validator
+from pydantic import Field, SerializerFunctionWrapHandler, model_serializer, model_validator
 from torch import Tensor
 
 from posenc.lab.say import say
-from posenc.lab.tasks.task import IGNORE, Batch, Task
+from posenc.lab.tasks.task import CUT, FROZEN, IGNORE, MAJORITY, OPTIMUM, Batch, Task, last_windows
 from posenc.support.languages import Words
 
 if TYPE_CHECKING:
@@ -32,11 +38,14 @@ SCORED_SEED = 20261126
 
 
 class Chains(Task):
-    """A row of a length is the beginning of a longer one, so all lengths are scored on the same chains.
+    """A row of a length is the end of the longest one, so all lengths are scored on the same symbols.
 
-    symbols        V, up to 256, tokens are 0 … V-1; the first of a row is uniform
-    concentration  a: small values make chains that are easy to predict once their transitions are known
-    targets        the last symbols of a row, which are scored; in training all are
+    symbols         V, up to 256, tokens are 0 … V-1; the first of a row is uniform
+    concentration   a: small values make chains that are easy to predict once their transitions are known
+    targets         the last symbols of a row, which are scored; in training all are
+    held_out        rows that models are scored on, and the optimum too, for comparison
+    standard_error  of what the optimum gains beyond the trained length: chains are drawn until it is below this, in bits.
+                    With one length nothing is gained, and this setting is not written
     """
 
     name: Literal["chains"] = "chains"
@@ -45,8 +54,9 @@ class Chains(Task):
     symbols: int = Field(default=16, ge=2, le=256)
     concentration: float = Field(default=0.2, gt=0, allow_inf_nan=False)
     targets: int = Field(default=64, ge=1)
+    standard_error: float = Field(default=0.005, gt=0, allow_inf_nan=False)
 
-    scoring: ClassVar[frozenset[str]] = Task.scoring | {"targets"}
+    scoring: ClassVar[frozenset[str]] = Task.scoring | {"targets", "standard_error"}
     title: ClassVar[Words] = say("Random Markov chains")
     unit: ClassVar[Words] = say("symbols of context")
     measure: ClassVar[Literal["bits", "exact"]] = "bits"
@@ -58,6 +68,11 @@ class Chains(Task):
         if self.targets > self.lengths[0]:
             raise ValueError(f"targets: expected at most the shortest length, {self.lengths[0]}, got {self.targets}")
         return self
+
+    @model_serializer(mode="wrap")
+    def _without_source(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        unset = {"source"} if self.reaches_beyond else {"source", "standard_error"}
+        return {name: value for name, value in serialize(self).items() if name not in unset}
 
     @property
     def vocabulary(self) -> int:
@@ -85,10 +100,14 @@ class Chains(Task):
         return Batch(drawn[:, :-1], drawn[:, 1:])
 
     def scored(self, length: int, text: Corpus | None = None) -> Batch:
-        window = self._held_out()[:, : length + 1]
+        window = self._held_out()[:, -length - 1 :]
         targets = window[:, 1:].clone()
         targets[:, : -self.targets] = IGNORE
-        return Batch(window[:, :-1], targets, item=torch.arange(self.held_out))
+        return Batch(window[:, :-1], targets, item=torch.arange(len(window)))
+
+    def last_window(self, text: Corpus | None = None) -> Batch | None:
+        rows = self._held_out()
+        return last_windows(rows, self.length, self.targets, torch.arange(len(rows))) if self.reaches_beyond else None
 
     def all_targets(self, batch: Batch) -> Int[Tensor, "b t"]:
         """Every symbol but the first, for the loss by position."""
@@ -100,27 +119,56 @@ class Chains(Task):
 
     def baseline(self, text: Corpus | None = None) -> float:
         """The loss at the trained length of a model that counts the symbols so far, without their order."""
-        return self._scored_mean(self.counted(0), self.length)
+        return self.counted(0, self.length).mean().item()
 
     def floor(self, length: int) -> float:
         """The loss of the best prediction on the scored symbols."""
-        return self._scored_mean(self.counted(1), length)
+        return self.counted(1, length).mean().item()
 
     def floor_by_position(self) -> list[float]:
         """Its mean loss at each position of the longest rows."""
-        losses: list[float] = self.counted(1).mean(0).tolist()
+        losses: list[float] = _bits_by_position(self).mean(0).tolist()
         return losses
 
     def grams(self, length: int) -> dict[int, float]:
         """The loss of counting what followed the last k symbols, by k; k = 1 is the floor."""
-        return {k: self._scored_mean(self.counted(k), length) for k in (0, 1, 2)}
+        return {k: self.counted(k, length).mean().item() for k in (0, 1, 2)}
 
-    def counted(self, k: int) -> Float[Tensor, "b t"]:
-        """Bits of every target of the longest held-out rows, by Pólya counts of what followed the last k symbols."""
-        return _held_out_bits(self, k)
+    def counted(self, k: int, length: int | None) -> Float[Tensor, "b n"]:
+        """Bits of the scored symbols, by Pólya counts of what followed the last k symbols in a context of that length.
 
-    def _scored_mean(self, bits: Float[Tensor, "b t"], length: int) -> float:
-        return bits[:, length - self.targets : length].mean().item()
+        None: in the last window, exactly the trained length.
+        """
+        return _counted(self, k, length)
+
+    def frozen(self, length: int | None) -> Float[Tensor, "b n"]:
+        """The same of a prediction that counts only the first symbols of its context, as many as the trained length."""
+        if length is None or length <= self.length:
+            return self.counted(1, length)
+        rows, n = self._held_out()[:, -length - 1 :], self.length
+        counts = transitions(rows[:, :n], self.symbols) + self.concentration
+        before, after = rows[:, -self.targets - 1 : -1], rows[:, -self.targets :]
+        seen = counts[torch.arange(len(rows))[:, None], before]
+        return -torch.log2(seen.gather(2, after[..., None])[..., 0] / seen.sum(-1))
+
+    def controls(self, length: int | None) -> dict[str, Float[Tensor, "b"]]:
+        near = None if length is None or length > self.length else length
+        bits = {
+            OPTIMUM: self.counted(1, length),
+            CUT: self.counted(1, near),
+            MAJORITY: self.counted(0, length),
+            FROZEN: self.frozen(length),
+        }
+        return {name: of.mean(1) for name, of in bits.items()}
+
+    @property
+    def reaches_beyond(self) -> bool:
+        """Whether the longest rows hold the last window of every target, beyond the trained length."""
+        return self.lengths[-1] > self.length and self.lengths[-1] >= self.length + self.targets - 1
+
+    def gain(self) -> tuple[float, float, int]:
+        """What the optimum gains at the longest length over the last window, its standard error, and the chains drawn."""
+        return _gain(self)
 
     def _held_out(self) -> Int[Tensor, "b t"]:
         return _held_out_rows(self)
@@ -128,13 +176,43 @@ class Chains(Task):
 
 @lru_cache(maxsize=8)
 def _held_out_rows(task: Chains) -> Int[Tensor, "b t"]:
-    random = torch.Generator().manual_seed(SCORED_SEED)
-    return task.draw(task.held_out, task.lengths[-1] + 1, random)
+    return task.draw(task.held_out, task.lengths[-1] + 1, torch.Generator().manual_seed(SCORED_SEED))
 
 
-@lru_cache(maxsize=16)
-def _held_out_bits(task: Chains, k: int) -> Float[Tensor, "b t"]:
-    return polya_bits(_held_out_rows(task), task.symbols, task.concentration, k)
+@lru_cache(maxsize=8)
+def _gain(task: Chains) -> tuple[float, float, int]:
+    random, gained = torch.Generator().manual_seed(SCORED_SEED), list[float]()
+    while True:
+        rows = task.draw(task.held_out, task.lengths[-1] + 1, random)  # the first are those that models are scored on
+        near, far = (_bits(task, rows, 1, length) for length in (None, task.lengths[-1]))
+        gained += (near - far).mean(1).tolist()
+        if len(gained) > 1 and (error := stdev(gained) / len(gained) ** 0.5) < task.standard_error:
+            return fmean(gained), error, len(gained)
+
+
+@lru_cache(maxsize=32)
+def _counted(task: Chains, k: int, length: int | None) -> Float[Tensor, "b n"]:
+    return _bits(task, _held_out_rows(task), k, length)
+
+
+def _bits(task: Chains, rows: Int[Tensor, "b t"], k: int, length: int | None) -> Float[Tensor, "b n"]:
+    if length is None:
+        windows = rows.unfold(1, task.length + 1, 1)[:, -task.targets :]
+        bits = polya_bits(windows.flatten(0, 1), task.symbols, task.concentration, k)[:, -1]
+        return bits.unflatten(0, windows.shape[:2])
+    return polya_bits(rows[:, -length - 1 :], task.symbols, task.concentration, k)[:, -task.targets :]
+
+
+@lru_cache(maxsize=8)
+def _bits_by_position(task: Chains) -> Float[Tensor, "b t"]:
+    return polya_bits(_held_out_rows(task), task.symbols, task.concentration, 1)
+
+
+def transitions(rows: Int[Tensor, "b t"], symbols: int) -> Float[Tensor, "b v v"]:
+    """How often each symbol followed each other one."""
+    pairs = rows[:, :-1] * symbols + rows[:, 1:]
+    counts = torch.zeros(len(rows), symbols**2, dtype=torch.float64)
+    return counts.scatter_add_(1, pairs, torch.ones_like(pairs, dtype=torch.float64)).unflatten(1, (symbols, symbols))
 
 
 def polya_bits(rows: Int[Tensor, "b t"], symbols: int, concentration: float, k: int) -> Float[Tensor, "b t"]:

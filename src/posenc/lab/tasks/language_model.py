@@ -4,7 +4,8 @@
     targets   [ e  f  _   f  o  ]          context 1×                        ├──────┼─────────┤
                                            context 8×    ├──────────────────────────┼─────────┤
 
-A longer context does not change the scored bytes; it only adds text before them.
+A longer context does not change the scored bytes; it only adds text before them. In the last window each of them is read
+with exactly the trained length before it.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import torch
 from pydantic import Field, model_validator
 
 from posenc.lab.say import say
-from posenc.lab.tasks.task import IGNORE, Batch, Task
+from posenc.lab.tasks.task import IGNORE, Batch, Task, last_windows
 from posenc.lab.tasks.text import BYTES, HeldOut, held_out_windows, pair_bits, required, training_windows
 from posenc.support.languages import Words
 
@@ -68,6 +69,12 @@ class LanguageModel(Task):
         targets = window[:, 1:].clone()
         targets[:, : -self.targets] = IGNORE
         return Batch(window[:, :-1], targets, document)
+
+    def last_window(self, text: Corpus | None) -> Batch | None:
+        windows, document = self._held_out(text)
+        if self.lengths[-1] == self.length or windows.shape[1] < self.length + self.targets:
+            return None
+        return last_windows(windows, self.length, self.targets, document)
 
     def side_by_side(self, length: int, text: Corpus | None) -> Batch:
         """The windows cut into as many rows of `length` as fit, every byte a target: non-overlapping evaluation.

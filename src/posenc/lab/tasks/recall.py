@@ -18,6 +18,7 @@ from pydantic import Field, model_validator
 
 from posenc.lab.say import say
 from posenc.lab.tasks.drawn import Drawn, column
+from posenc.lab.tasks.shortcuts import Share, shortcuts
 from posenc.lab.tasks.task import IGNORE, Batch
 from posenc.support.languages import Words
 
@@ -70,6 +71,9 @@ class Recall(Drawn):
     def chance(self, length: int) -> float:
         """Chance: uniform over values."""
         return float(self.values) ** -self._queries(length)
+
+    def shortcuts(self, length: int) -> dict[str, Share] | None:
+        return shortcuts(self.scored(length), self.values) if self.queries == 1 else None
 
     def _queries(self, length: int) -> int:
         return min(self.queries, length)

@@ -20,10 +20,12 @@ from posenc.lab.say import say
 from posenc.support.languages import Words
 
 if TYPE_CHECKING:
+    from posenc.lab.tasks.shortcuts import Share
     from posenc.lab.text.corpus import Corpus
-    from posenc.support.shapes import Bool, Int
+    from posenc.support.shapes import Bool, Float, Int
 
 IGNORE = -100
+OPTIMUM, CUT, MAJORITY, FROZEN = "optimum", "optimum cut to the trained length", "majority", "frozen at the trained length"
 
 
 @dataclass(frozen=True)
@@ -101,6 +103,26 @@ class Task(BaseModel, ABC):
     def scored(self, length: int, text: Corpus | None) -> Batch:
         """The held-out rows at a length: always the same, and never trained on where enough different rows exist."""
 
+    def last_window(self, text: Corpus | None) -> Batch | None:
+        """The targets of `scored` at longer lengths, each with the trained length before it; None for a task without.
+
+        What a model gains beyond the trained length is its score on these rows against its score on the longer ones.
+        """
+        return None
+
+    def controls(self, length: int | None) -> dict[str, Float[Tensor, "b"]] | None:
+        """Scores of predictors whose use of far context is known, by item; None where they are not known.
+
+        `length` is that of the context; None: the last window. The predictors are OPTIMUM, CUT, MAJORITY and FROZEN: the
+        best prediction, the same from the trained length before each target, the most frequent, and the best prediction
+        from the first tokens, as many as the trained length.
+        """
+        return None
+
+    def shortcuts(self, length: int) -> dict[str, Share] | None:
+        """What answers that need no position get on the held-out rows, by name; None for a task without."""
+        return None
+
     @abstractmethod
     def chance(self, length: int) -> float:
         """The score of guessing, in `measure`."""
@@ -124,3 +146,11 @@ class Task(BaseModel, ABC):
     def baseline(self, text: Corpus | None) -> float | None:
         """The score at the trained length of a model that ignores the context; None if chance says as much."""
         return None
+
+
+def last_windows(rows: Int[Tensor, "b t"], length: int, targets: int, item: Int[Tensor, "b"]) -> Batch:
+    """A row of exactly `length` tokens for each of the last `targets` tokens of `rows`, which is its only target."""
+    windows = rows.unfold(1, length + 1, 1)[:, -targets:].flatten(0, 1)
+    only = torch.full_like(windows[:, 1:], IGNORE)
+    only[:, -1] = windows[:, -1]
+    return Batch(windows[:, :-1].contiguous(), only, item.repeat_interleave(targets))

@@ -112,7 +112,7 @@ def decode(encoding: PositionalEncoding, size: Size) -> float:
 def _attention(encoding: PositionalEncoding, size: Size) -> tuple[Attention, torch.Tensor]:
     random = seeded(0)
     attention = Attention(size.d_model, size.n_heads, redrawn(encoding, random)).double()
-    for linear in (attention.query, attention.key, attention.val, attention.out):
+    for linear in (attention.query, attention.key, attention.value, attention.out):
         linear.weight.data = normal(*linear.weight.shape, random=random) * size.d_model**-0.5
     return attention, normal(1, TOKENS, size.d_model, random=random)
 

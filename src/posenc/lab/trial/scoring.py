@@ -3,6 +3,8 @@
     same targets       ………………………│ targets │      the task's rows at that length, with the task's targets
     non-overlapping    │ row │ row │ row │ row │    language model: the longest windows cut into rows, every byte a target
     random positions   ……0..3.4…..7│..9.11.12│      as same targets, at random positions as in training: the mean over draws
+    last window        ………………………│ row │ target   each target with exactly the trained length before it; at random positions
+                                                where the encoding is scored so
 
 Legend: b rows, t tokens, n target positions.
 """
@@ -20,7 +22,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from posenc.lab.experiment.arm import Arm, Numbering
-from posenc.lab.records.record import NON_OVERLAPPING, RANDOM_POSITIONS, SAME_TARGETS, Rows
+from posenc.lab.records.record import LAST_WINDOW, NON_OVERLAPPING, RANDOM_POSITIONS, SAME_TARGETS, Rows
 from posenc.lab.tasks.language_model import LanguageModel
 from posenc.lab.tasks.task import IGNORE, Batch, Task
 from posenc.lab.text.corpus import Corpus
@@ -122,16 +124,33 @@ def score_draws(
     model: Transformer, arm: Arm, task: Task, text: Corpus | None, rows: Rows, draws: int, cannot: dict[str, str]
 ) -> None:
     """Adds the mean over draws of random positions for every item at every length. All trials have the same draws."""
-    longest = task.tokens(max(task.lengths))
     for length in task.lengths if draws else ():
-        if str(length) in cannot:
-            continue
-        batch = task.scored(length, text)
-        random = torch.Generator().manual_seed(seed_of("scored positions", length))
-        positions = [arm.drawn_positions(batch.tokens.shape[1], longest, random) for _ in range(draws)]
-        drawn = [scores(model, batch.tokens, batch.targets, at) for at in positions]
-        if all(result.finite for result in drawn):
-            add_items(rows, drawn, items(batch), mode=RANDOM_POSITIONS, length=length)
+        if str(length) not in cannot:
+            of_draws(model, arm, task, task.scored(length, text), rows, draws, mode=RANDOM_POSITIONS, length=length)
+
+
+def of_draws(
+    model: Transformer, arm: Arm, task: Task, batch: Batch, rows: Rows, draws: int, *, mode: str, length: int
+) -> None:
+    longest, random = task.tokens(max(task.lengths)), torch.Generator().manual_seed(seed_of("scored positions", length))
+    positions = [arm.drawn_positions(batch.tokens.shape[1], longest, random) for _ in range(draws)]
+    drawn = [scores(model, batch.tokens, batch.targets, at) for at in positions]
+    if all(result.finite for result in drawn):
+        add_items(rows, drawn, items(batch), mode=mode, length=length)
+
+
+def score_last_window(
+    model: Transformer, arm: Arm, task: Task, text: Corpus | None, rows: Rows, draws: int = 0, change: str = ""
+) -> None:
+    """Adds a row for every item: the model cut to the trained length."""
+    if (batch := task.last_window(text)) is None:
+        return
+    if draws:
+        of_draws(model, arm, task, batch, rows, draws, mode=LAST_WINDOW, length=task.length)
+        return
+    result = scores(model, batch.tokens, batch.targets, number=arm.numbering(task))
+    if result.finite:
+        add_items(rows, [result], items(batch), mode=LAST_WINDOW, length=task.length, change=change)
 
 
 def out_of_reach(model: Transformer, tokens: int) -> str | None:

@@ -39,7 +39,7 @@ from posenc.lab.trial.model import Transformer, seed_of
 from posenc.lab.trial.optimiser import groups, schedule
 from posenc.lab.trial.placed import Placed
 from posenc.lab.trial.rope_rescaling import changed, wearing
-from posenc.lab.trial.scoring import add_items, items, loss_at, score_draws, score_lengths, scores
+from posenc.lab.trial.scoring import add_items, items, loss_at, score_draws, score_last_window, score_lengths, scores
 
 if TYPE_CHECKING:
     from lightning_fabric import Fabric
@@ -235,6 +235,8 @@ class Run:
 
         cannot = score_lengths(self.model, self.arm, self.task, self.text, self.rows, report)
         score_draws(self.model, self.arm, self.task, self.text, self.rows, self.trial.draws, cannot)
+        if len(cannot) < len(self.task.lengths):
+            score_last_window(self.model, self.arm, self.task, self.text, self.rows, self.trial.draws)
         self.score_changes()
         for then in self.trial.then:
             self.train_on(then)
@@ -260,6 +262,7 @@ class Run:
                 result = scores(model, batch.tokens, batch.targets)
                 if result.finite:
                     add_items(self.rows, [result], items(batch), mode=SAME_TARGETS, length=length, change=then.word)
+            score_last_window(model, self.arm, self.task, self.text, self.rows, change=then.word)
         self.trained_on[then.word] = about
 
     def losses_after(self, then: Then) -> tuple[Transformer, Iterator[float]]:
@@ -278,7 +281,10 @@ class Run:
         return model, self.steps_of(model, task, rows, [(0, then.steps)], rate, f" {then.word}")
 
     def score_changes(self) -> None:
-        """Scores the model with changed RoPE frequencies, at every length where the factor is not 1."""
+        """Scores the model with changed RoPE frequencies, at every length where the factor is not 1.
+
+        Cut to the trained length it is the model as trained, unless the factor is the same at every length.
+        """
         rope, trained = self.model.encoding(0), self.task.tokens(self.task.length)
         changes = [(word, Change.parse(word)) for word in self.trial.after]
         for length in self.task.lengths:
@@ -292,6 +298,8 @@ class Run:
                 assert isinstance(rope, RoPE)
                 with wearing(self.model, changed(rope, change.method, factors[word], trained)):
                     result = scores(self.model, batch.tokens, batch.targets)
+                    if length == self.task.length:
+                        score_last_window(self.model, self.arm, self.task, self.text, self.rows, change=word)
                 if result.finite:
                     add_items(self.rows, [result], items(batch), mode=SAME_TARGETS, length=length, change=word)
 

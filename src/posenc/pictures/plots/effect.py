@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
-from posenc.attention.backends.reference import own_finish
+from posenc.attention.own_finish import own_finish
 from posenc.catalogue import lookup
 from posenc.catalogue.description import positions_of, written
 from posenc.catalogue.entry import Entry

@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from posenc.attention.backends.reference import own_finish
+from posenc.attention.own_finish import own_finish
 from posenc.catalogue.lookup import BY_NAME, create, names
 from posenc.encoding import DistanceBias, PositionalEncoding
 from posenc.encodings.nope import NoPE

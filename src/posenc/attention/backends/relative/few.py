@@ -17,11 +17,11 @@ from posenc import kernels
 from posenc.attention.call import Call
 from posenc.kernels.eager import plain_on_cpu, wants_gradient
 from posenc.structure import Relative
+from posenc.support.tensors import FEW
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Float
 
-MOST = 64  # tokens: more are taken by blocks
 
 _pack = struct.Struct("38qd").pack  # struct FewVectors
 
@@ -33,7 +33,7 @@ def can_serve(call: Call, vectors: Relative) -> bool:
     tensors = (q, k, v, position, keys) if values is None else (q, k, v, position, keys, values)
     if not plain_on_cpu(*tensors) or wants_gradient(*tensors):  # first: the sizes in a graph are symbols
         return False
-    few = 1 < q.shape[2] <= MOST and q.shape[0] > 0 and first.numel() == 1
+    few = 1 < q.shape[2] <= FEW and q.shape[0] > 0 and first.numel() == 1
     if not (few and call.causal and call.in_one_row() and position.shape[2] == q.shape[2]) or _kernel() is None:
         return False
     for x in tensors:  # noqa: SIM110 - a generator takes longer

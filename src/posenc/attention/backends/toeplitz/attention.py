@@ -104,17 +104,17 @@ def toeplitz_attention(
     """
     d_value = v.shape[3]
     q, k, v = _one_width(q, k, v)
-    pieces = list(_pieces(q, k, ahead, document))
-    if len(pieces) == 1 and pieces[0].whole:
-        out, logsumexp = _forward(q, k, v, vector, pieces[0].ahead, scale, causal)
+    groups = list(_groups(q, k, ahead, document))
+    if len(groups) == 1 and groups[0].whole:
+        out, logsumexp = _forward(q, k, v, vector, groups[0].ahead, scale, causal)
     else:
         out = _zeros(q)
         logsumexp = vector.new_full((q.shape[0], q.shape[2], q.shape[1]), float("-inf")).transpose(1, 2)
-        for piece in pieces:
-            part_q, part_k, part_v = piece.of(q), piece.of(k), piece.of(v)
-            part, sums = _forward(part_q, part_k, part_v, piece.distances(vector), piece.ahead, scale, causal)
-            piece.write(out, part)
-            piece.write(logsumexp, sums)
+        for group in groups:
+            part_q, part_k, part_v = group.of(q), group.of(k), group.of(v)
+            part, sums = _forward(part_q, part_k, part_v, group.distances(vector), group.ahead, scale, causal)
+            group.write(out, part)
+            group.write(logsumexp, sums)
     return _narrow(out, d_value), logsumexp
 
 
@@ -137,30 +137,30 @@ def toeplitz_attention_backward(
     written_out = learned or grad_sums is not None
     widths, dtype = (q.shape[3], k.shape[3], v.shape[3]), q.dtype
     q, k, v, grad, out = _one_width(q, k, v, grad, out)
-    pieces = list(_pieces(q, k, ahead, document))
+    groups = list(_groups(q, k, ahead, document))
     d_vector = vector.new_zeros(vector.shape) if written_out else None
-    if len(pieces) == 1 and pieces[0].whole:
-        grads = _backward(grad, q, k, v, vector, out, logsumexp, grad_sums, pieces[0].ahead, scale, causal, d_vector)
+    if len(groups) == 1 and groups[0].whole:
+        grads = _backward(grad, q, k, v, vector, out, logsumexp, grad_sums, groups[0].ahead, scale, causal, d_vector)
     else:
         grads = _zeros(q), _zeros(k), _zeros(v)
-        for piece in pieces:
-            part_q, part_k, part_v, part_out = piece.of(q), piece.of(k), piece.of(v), piece.of(out)
+        for group in groups:
+            part_q, part_k, part_v, part_out = group.of(q), group.of(k), group.of(v), group.of(out)
             parts = _backward(
-                piece.of(grad),
+                group.of(grad),
                 part_q,
                 part_k,
                 part_v,
-                piece.distances(vector),
+                group.distances(vector),
                 part_out,
-                piece.of(logsumexp),
-                None if grad_sums is None else piece.of(grad_sums),
-                piece.ahead,
+                group.of(logsumexp),
+                None if grad_sums is None else group.of(grad_sums),
+                group.ahead,
                 scale,
                 causal,
-                None if d_vector is None else piece.distances(d_vector),
+                None if d_vector is None else group.distances(d_vector),
             )
             for whole, part in zip(grads, parts, strict=True):
-                piece.write(whole, part)
+                group.write(whole, part)
     d_q, d_k, d_v = (
         (x[..., :width].contiguous() if written_out else _narrow(x, width)).to(dtype)
         for x, width in zip(grads, widths, strict=True)
@@ -168,7 +168,7 @@ def toeplitz_attention_backward(
     return d_q, d_k, d_v, d_vector if learned and d_vector is not None else vector.new_empty(0)
 
 
-class Piece:
+class Group:
     """Tokens that are attended by themselves: some rows of the batch, some tokens of the row. Views where it can be."""
 
     def __init__(self, rows: slice, tokens: Tokens | None, count: int, length: int, ahead: int) -> None:
@@ -188,20 +188,20 @@ class Piece:
             x[self.rows, :, self.tokens] = part.to(x.dtype)
 
     def distances(self, vector: Tensor) -> Tensor:
-        """The distances within a piece of `count` tokens: the middle 2·count - 1 of 2·length - 1."""
+        """The distances within a group of `count` tokens: the middle 2·count - 1 of 2·length - 1."""
         vector = vector[:, self.rows] if vector.shape[1] > 1 else vector
         return vector if self.tokens is None else vector[..., self.length - self.count : self.length + self.count - 1]
 
 
-def _pieces(q: Tensor, k: Tensor, ahead: Tensor, document: Tensor | None) -> Iterator[Piece]:
-    """One piece if all rows are alike, else one for each row; with documents, one for each document of each row."""
+def _groups(q: Tensor, k: Tensor, ahead: Tensor, document: Tensor | None) -> Iterator[Group]:
+    """One group if all rows are alike, else one for each row; with documents, one for each document of each row."""
     batch, length = q.shape[0], q.shape[2]
     if document is None:
         counts = ahead.tolist() if batch else [0]
         if all(count == counts[0] for count in counts):
-            yield Piece(slice(None), None, length, length, counts[0])
+            yield Group(slice(None), None, length, length, counts[0])
         else:
-            yield from (Piece(slice(row, row + 1), None, length, length, count) for row, count in enumerate(counts))
+            yield from (Group(slice(row, row + 1), None, length, length, count) for row, count in enumerate(counts))
         return
     for row, of_row in enumerate(document.expand(batch, length)):
         runs, counts = torch.unique_consecutive(of_row, return_counts=True)
@@ -218,7 +218,7 @@ def _pieces(q: Tensor, k: Tensor, ahead: Tensor, document: Tensor | None) -> Ite
         else:  # a document in several parts
             of_documents = [(of_row == name).nonzero()[:, 0] for name in sorted(set(real))]
             spans = [(tokens, len(tokens)) for tokens in of_documents]
-        yield from (Piece(slice(row, row + 1), tokens, count, length, 0) for tokens, count in spans)
+        yield from (Group(slice(row, row + 1), tokens, count, length, 0) for tokens, count in spans)
 
 
 def _one_width(q: Tensor, k: Tensor, v: Tensor, *like_v: Tensor) -> tuple[Tensor, ...]:
@@ -248,8 +248,8 @@ def _narrow(x: Float[Tensor, "b h t d"], width: int) -> Float[Tensor, "b h t w"]
     return x.transpose(1, 2)[..., :width].contiguous().transpose(1, 2)
 
 
-class Blocks:
-    """Blocks of queries in reverse order with the keys that they may see and the bias between them."""
+class QueryBlocks:
+    """QueryBlocks of queries in reverse order with the keys that they may see and the bias between them."""
 
     def __init__(self, q: Tensor, k: Tensor, vector: Tensor, ahead: int, causal: bool) -> None:
         self.batch, self.heads, self.queries, self.keys = q.shape[0], q.shape[1], q.shape[2], k.shape[2]
@@ -321,7 +321,7 @@ def _forward(
 ) -> tuple[Tensor, Tensor]:
     if _reaches(q, k, v, vector, ahead, causal):
         return cutoff.attend(q, k, v, vector[:, 0, : q.shape[2]].flip(1), scale)
-    blocks = Blocks(q, k, vector, ahead, causal)
+    blocks = QueryBlocks(q, k, vector, ahead, causal)
     if blocks.single:
         out, logsumexp = _FLASH(q.flip(2), k, v, attn_mask=blocks.bias(0, blocks.queries, blocks.keys), scale=scale)
         return out.flip(2), logsumexp.flip(2)
@@ -357,7 +357,7 @@ def _backward(
         if d_vector is not None and d_bias is not None:
             d_vector[:, 0, : q.shape[2]] += d_bias.flip(1)
         return d_q, d_k, d_v
-    blocks = Blocks(q, k, vector, ahead, causal)
+    blocks = QueryBlocks(q, k, vector, ahead, causal)
     if d_vector is not None:
         return _tiles(grad, q, k, v, out, logsumexp, grad_sums, scale, blocks, d_vector)
     q, grad, out, logsumexp = (x.flip(2) for x in (q, grad, out, logsumexp))
@@ -385,7 +385,7 @@ def _tiles(
     logsumexp: Tensor,
     grad_sums: Tensor | None,
     scale: float,
-    blocks: Blocks,
+    blocks: QueryBlocks,
     d_vector: Tensor,
 ) -> tuple[Tensor, Tensor, Tensor]:
     """The same written out, tile by tile, all queries in reverse order.

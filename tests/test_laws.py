@@ -14,6 +14,7 @@ import posenc
 from posenc.attention.backends import AT_ONCE
 from posenc.checking import laws
 from posenc.frequencies import Frequencies, longrope, rotary, yarn
+from posenc.support.forward_mode import ONE_AT_A_TIME
 from sampling import (
     ADDED,
     ENCODINGS,
@@ -144,6 +145,15 @@ def test_a_sample(name):
 
 
 EVERY_DAY = ["decode_equals_prefill", "packed_equals_separate", "head_slices", "gradients", "rejected_drafts_do_not_matter"]
+
+
+def test_the_law_of_transforms_differentiates_forward_alone_in_the_process(monkeypatch):
+    """A server may compute Taylor terms at the same time, and the levels belong to the process."""
+    locked, jvp = [], torch.func.jvp
+    monkeypatch.setattr(torch.func, "jvp", lambda *given: locked.append(ONE_AT_A_TIME.locked()) or jvp(*given))
+    laws.check(build("rope"), laws.Setting(dtype=torch.float64), ["transforms"])
+    assert locked
+    assert all(locked)
 
 
 @pytest.mark.parametrize("name", ALL)

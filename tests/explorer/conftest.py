@@ -7,13 +7,17 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 
 from posenc.explorer.serving import serving
 
+expect.set_options(timeout=30_000)  # of a busy machine; five seconds were too few for a row whose claims are computed first
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
 Opened = Callable[..., Page]
 Contexts = dict[tuple[str, int, int, bool, bool], BrowserContext]
@@ -91,3 +95,16 @@ def opened(browser: Browser, contexts: Contexts, server: str) -> Iterator[Opened
         page.close()
     assert said == []
     assert [url for url in asked if not url.startswith((server, "data:"))] == []
+
+
+@pytest.fixture(scope="session")
+def file(tmp_path_factory) -> Path:
+    """The file that the command writes, in a separate process."""
+    path = tmp_path_factory.mktemp("exported") / "posenc 位置.html"
+    command = [sys.executable, "-m", "posenc", "explore", "--export", str(path)]
+    done = subprocess.run(
+        command, capture_output=True, text=True, env={**os.environ, "PYTHONHASHSEED": "7", "COLUMNS": "200"}
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == f"wrote {path}, {path.stat().st_size / 1e6:.1f} MB: open it in any browser\n"
+    return path

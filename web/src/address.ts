@@ -62,7 +62,8 @@ export function privateAddress(start: string): Address {
 }
 
 export function parsed(text: string): { view: string; given: Record<string, string> } {
-  const [path = "", query = ""] = text.split("?", 2);
+  const [path = "", ...rest] = text.split("?");
+  const query = rest.join("?");
   return { view: path.replaceAll("/", ""), given: Object.fromEntries(new URLSearchParams(query)) };
 }
 

@@ -83,12 +83,20 @@ export function mount(place: HTMLElement | ShadowRoot, options: Options): () => 
       },
     };
     opened = null;
-    if (name === ENCODING) encodingPage(main, { t, source, name: given["name"] ?? "rope", go: (next) => address.go(`/${ENCODING}?name=${next}`) });
-    else opened = view ? openView(view, main, frame) : start(main, frame);
+    if (name === ENCODING) encodingPage(main, { t, source, given, go: (next) => address.go(`/${ENCODING}?name=${next}`) });
+    else if (view) opened = openView(view, main, frame);
+    else if (["", "story"].includes(name) || GONE[name]) opened = start(main, frame);
+    else unknown(main, name);
     if (GONE[name]) main.prepend(h("p", { class: "gone", role: "status" }, t(GONE[name])));
     const row = address.row();
     if (row) main.prepend(rowCard(row, { t, source, check: checkHere, failed: (error) => void (live.textContent = error.message) }));
     if (place === document.body) document.title = view || name === ENCODING ? `${main.querySelector("h1")!.textContent} · posenc` : t({ en: "posenc: where position enters a Transformer", zh: "posenc：位置如何进入 Transformer" });
+  }
+
+  function unknown(main: HTMLElement, name: string): void {
+    const words = { en: `There is no view called ${name.slice(0, 60)}: choose one in the list above.`, zh: `没有叫 ${name.slice(0, 60)} 的视图，请在上面的列表里选一个。` };
+    fill(main, h("h1", {}, t({ en: "No such view", zh: "没有这个视图" })), h("p", { class: "trouble", role: "alert" }, t(words)), h("p", {}, h("a", { href: "#/" }, t({ en: "Start", zh: "首页" }))));
+    main.dataset["ready"] = "true";
   }
 
   function header(name: string, main: HTMLElement, steps: HTMLElement): HTMLElement {
@@ -134,7 +142,10 @@ export function mount(place: HTMLElement | ShadowRoot, options: Options): () => 
   address.changed(() => {
     const name = named();
     const row = address.row();
-    if (name === openName && row === openRow && opened) {
+    const { lang = language } = parsed(address.read()).given;
+    const same = lang === language || (lang !== "en" && lang !== "zh");
+    if (!same) language = lang as Language;
+    if (same && name === openName && row === openRow && opened) {
       opened.reread();
       return;
     }

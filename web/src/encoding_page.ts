@@ -38,11 +38,13 @@ interface Facts {
 interface Asked {
   t(words: Words): string;
   source: Source;
-  name: string;
+  /** The parameters of the address. */
+  given: Record<string, string>;
   go(name: string): void;
 }
 
-export function encodingPage(main: HTMLElement, { t, source, name, go }: Asked): void {
+export function encodingPage(main: HTMLElement, { t, source, given, go }: Asked): void {
+  const { name = "rope", lang: _, ...others } = given;
   const called = source.schemas["encoding"]!["name"]!.called!;
   const known = name in called;
   const choice = h("select", { change: () => go(choice.value) }, known ? null : h("option", {}, name),
@@ -57,6 +59,8 @@ export function encodingPage(main: HTMLElement, { t, source, name, go }: Asked):
   const title = h("h1", {}, phrased(known ? t(called[name]!) : name));
   fill(main, h("div", { class: "view-title" }, title), h("div", { class: "control-row controls" }, h("label", {}, h("span", {}, t(both("encoding", "编码"))), choice)), trouble, place);
   if (!known) return refused(t(both(`No encoding is called ${name}: choose one above.`, `没有叫 ${name} 的编码，请在上面选一个。`)));
+  const [other] = Object.keys(others);
+  if (other) return refused(t(both(`The address says ${other}, which is no setting of this page; it takes name.`, `地址里的 ${other} 不是本页的设置；本页只有 name。`)));
   source.ask("encoding", { name }).then(
     ({ facts, arrays }) => {
       fill(place, ...written(facts as Facts, arrays["parameters"]!.values[0]!, t));

@@ -2,16 +2,19 @@
 //
 //   address ─► state ─► Python's parameters ─► numbers ─┐
 //                └──► the page's own parameters ────────┴─► draw;   set({…}) ─► state, address
+//
+// A state is drawn as it was asked for, or not at all (missing.ts).
 
 import { parsed, valued, written, type Address } from "./address";
 import type { Data } from "./data";
 import { fill, h, type Child } from "./dom";
 import { onceAFrame } from "./once_a_frame";
+import { heldState, missingNotice, nearestState, takes } from "./missing";
 import { codeCard, copyButton } from "./parts/code";
 import { controls, type Controls } from "./parts/controls";
 import { exportedNote } from "./parts/exported";
 import { savePicture } from "./parts/picture";
-import { canonical, type Parameter, type Source, type State } from "./source";
+import { canonical, type Parameter, type Source, type State, type Value } from "./source";
 import { clamped, type Draw, type Stage, type View } from "./view";
 import { VIEWS } from "all-views";
 import { firstSentence, phrased, Said, type Language, type Words } from "./words";
@@ -60,7 +63,11 @@ export function openView(view: View, main: HTMLElement, frame: Frame, arranged: 
   /** What an address leaves out: not what depends on the reader's language. */
   const understood: State = Object.fromEntries(Object.entries(initial).filter(([name]) => parameters[name]!.in_english === undefined));
   const offered = source.offered(view.name);
-  let state = fitting({ ...initial, ...read() });
+  /** What the address says and the view does not have, with what it takes. */
+  let impossible: string[] = [];
+  let state: State = { ...initial, ...read() };
+  /** Set last by a control. */
+  let changed: string[] = [];
   let data: Data | null = null;
   /** Python's parameters that `data` answers. While others are asked for, the drawing stays with these. */
   let answered: State = {};
@@ -76,20 +83,22 @@ export function openView(view: View, main: HTMLElement, frame: Frame, arranged: 
   });
 
   function read(): State {
-    const given = parsed(address.read()).given;
+    const { view: at, given } = parsed(address.read());
     const found: State = {};
+    impossible = [];
+    if (at && at !== view.name) return found; // of a view that there is no more
     for (const [name, text] of Object.entries(given)) {
+      if (name === "lang") continue;
       const parameter = parameters[name];
       const value = parameter && valued(text, parameter.default);
-      if (value !== undefined && (parameter!.kind !== "choice" || parameter!.choices!.includes(String(value)))) found[name] = clamped(value, parameter!);
+      const known = value !== undefined && (parameter!.kind !== "choice" || parameter!.choices!.includes(String(value)));
+      if (known) found[name] = clamped(value, parameter!);
+      if (!known || found[name] !== value) {
+        const why = parameter ? takes(parameter) : { en: "no setting of this view", zh: "这个视图没有此设置" };
+        impossible.push(t({ en: `${name} = ${brief(text)} (${why.en})`, zh: `${name} = ${brief(text)}（${why.zh}）` }));
+      }
     }
     return found;
-  }
-  /** If only some states are available, the nearest one. */
-  function fitting(wanted: State, changed: string[] = []): State {
-    if (!offered || offered.length === 0) return wanted;
-    const distance = (one: State) => Object.keys(asked).reduce((sum, name) => sum + (one[name] === wanted[name] ? 0 : changed.includes(name) ? 100 : 1), 0);
-    return { ...wanted, ...offered.reduce((best, one) => (distance(one) < distance(best) ? one : best)) };
   }
   const theirs = (of: State): State => Object.fromEntries(Object.keys(asked).map((name) => [name, of[name]!]));
 
@@ -101,22 +110,51 @@ export function openView(view: View, main: HTMLElement, frame: Frame, arranged: 
       next[name] = clamped(value, parameter);
     }
     const before = canonical(theirs(state));
-    state = Object.keys(changes).some((name) => name in asked) ? fitting(next, Object.keys(changes)) : next;
-    const keep = parsed(address.read()).given["lang"];
-    const text = written(view.name, state, understood);
-    address.write(keep ? `${text}${text.includes("?") ? "&" : "?"}lang=${keep}` : text);
-    if (canonical(theirs(state)) !== before) void ask();
+    state = next;
+    changed = Object.keys(changes).filter((name) => name in asked);
+    address.write(addressOf(state));
+    if (canonical(theirs(state)) !== before || notice.element.isConnected) {
+      impossible = [];
+      void ask();
+    }
     else due = true;
     soon();
+  }
+  /** With the language, where the address has it. */
+  function addressOf(of: State): string {
+    const keep = parsed(address.read()).given["lang"];
+    const text = written(view.name, of, understood);
+    return keep ? `${text}${text.includes("?") ? "&" : "?"}lang=${keep}` : text;
+  }
+  /** Names the state that is not here, and takes away the drawing of another one. */
+  function miss(): void {
+    data = null;
+    const list = (of: State, unlike: State) => Object.entries(theirs(of)).filter(([name, value]) => value !== unlike[name]).map(([name, value]) => `${labelOf(name)} = ${called(name, value)}`).join(t({ en: ", ", zh: "，" }));
+    const near = offered ? nearestState(offered, state, asked, initial, changed) : {};
+    const next = { ...state, ...near };
+    notice.say({
+      asked: impossible.length ? impossible.join(t({ en: ", ", zh: "，" })) : list(state, understood), impossible: impossible.length > 0, address: addressOf(state),
+      nearest: { text: list(next, impossible.length ? understood : state) || t(view.title), address: addressOf(next) },
+    });
+    if (!notice.element.isConnected) place_.before(notice.element);
+    main.dataset["missing"] = "true";
+    trouble.hidden = true;
   }
   async function ask(): Promise<void> {
     if (waiting) {
       stale = true;
       return;
     }
+    const question = offered ? heldState(offered, state, asked, view.controls) : theirs(state);
+    if (impossible.length || !question) {
+      miss();
+      again();
+      return;
+    }
+    notice.element.remove();
+    delete main.dataset["missing"];
     waiting = true;
     stage.root.setAttribute("aria-busy", "true");
-    const question = theirs(state);
     try {
       data = await source.ask(view.name, question);
       answered = question;
@@ -162,6 +200,15 @@ export function openView(view: View, main: HTMLElement, frame: Frame, arranged: 
     }
     trouble.hidden = false;
   }
+  const labelOf = (name: string) => {
+    const control = view.controls.find((one) => one.name === name);
+    return control ? t(control.label) : name;
+  };
+  const called = (name: string, value: Value) => {
+    const words = view.controls.find((one) => one.name === name)?.choices?.[String(value)] ?? asked[name]!.called?.[String(value)];
+    return words ? t(words) : brief(String(value));
+  };
+  const notice = missingNotice(t);
   const trouble = h("p", { class: "trouble", role: "alert", hidden: true });
   const hands = {
     t, set,
@@ -200,12 +247,16 @@ export function openView(view: View, main: HTMLElement, frame: Frame, arranged: 
   return {
     redraw: again,
     reread() {
-      state = fitting({ ...initial, ...read() });
+      state = { ...initial, ...read() };
+      changed = [];
       void ask();
       soon();
     },
   };
 }
+
+/** A sentence that stays one, whatever was typed. */
+const brief = (text: string) => (text.length > 60 ? `${text.slice(0, 59)}…` : text);
 
 function page(view: View, { t }: Frame, { controls, trouble, stage, exported, formula, code, take }: Parts): Child[] {
   const at = VIEWS.indexOf(view);

@@ -32,7 +32,7 @@ export interface Source {
   /** Beside which row each statement of the notes stands. */
   claims: Record<string, string>;
   version: string;
-  /** The only available parameters; null if all are. */
+  /** The only states that can be asked for; null if all can. */
   offered(view: string): State[] | null;
   /** Throws an Error whose message is for the reader. */
   ask(view: string, parameters: State): Promise<Data>;

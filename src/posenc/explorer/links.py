@@ -67,7 +67,7 @@ def _valued(name: str, text: str, kind: str) -> Any:
 
 def _view(name: str) -> str:
     view = name.split("?")[0]
-    if not view or view in views.PAGES or view == "encoding" or name in ROWS:
+    if view in ("", "story", "encoding") or view in views.PAGES or name in ROWS:
         return name
     if view == "audit":  # it was a view
         raise Refused(say("view: audit is a command now: posenc check TABLE"))

@@ -1,6 +1,7 @@
 // Controls above a drawing, from the bounds that Python gives.
 
 import { h } from "../dom";
+import { applies } from "../missing";
 import type { Parameter, State, Value } from "../source";
 import { clamped, type Control } from "../view";
 import { SPLIT, type Words } from "../words";
@@ -32,8 +33,7 @@ export function controls(list: Control[], parameters: Record<string, Parameter>,
     element: h("div", { class: "controls" }, ...made.map((one) => one.element)),
     draw(state) {
       for (const { element, control, parameter, draw } of made) {
-        const applies = Object.entries(parameter.only ?? {}).every(([name, values]) => values.includes(state[name]!));
-        element.hidden = !applies || (control.when ? !control.when(state) : false);
+        element.hidden = !applies(parameter, control, state);
         draw(state[control.name]!);
       }
     },
@@ -63,8 +63,18 @@ function chosen({ name, label, choices }: Control, parameter: Parameter, values:
     return words ? hands.t(words) : typeof value === "number" ? tidy(value) : String(value);
   };
   const select = h("select", { disabled: values.length < 2, change: () => hands.set({ [name]: values[select.selectedIndex]! }) }, ...values.map((value) => h("option", {}, called(value))));
+  /** Only while a value is set that cannot be asked for: the others lead back. */
+  const other = h("option", { disabled: true });
   const typed = parameter.kind === "string" && h("small", { class: "hint" }, hands.t({ en: "posenc explore takes your own", zh: "运行 posenc explore 可输入自己的句子" }));
-  return { element: h("label", {}, h("span", {}, hands.t(label)), select, typed), draw: (value) => void (select.selectedIndex = values.indexOf(value)) };
+  return { element: h("label", {}, h("span", {}, hands.t(label)), select, typed), draw(value) {
+    const at = values.indexOf(value);
+    if (at < 0) {
+      other.textContent = called(value);
+      select.append(other);
+    } else other.remove();
+    select.disabled = select.options.length < 2;
+    select.selectedIndex = at < 0 ? values.length : at;
+  } };
 }
 
 function text({ name, label, as, examples, rule }: Control, { longest }: Parameter, hands: Hands): One {

@@ -15,6 +15,7 @@ from posenc.checking.laws.registry import breaks
 from posenc.checking.laws.world import Setting, World
 from posenc.encoding import PositionalEncoding
 from posenc.positions import Positions
+from posenc.support.forward_mode import ONE_AT_A_TIME
 
 STEP = 1e-5  # of central differences in float64: exact to about 1e-10
 ALLOWED = 1e-7  # relative to the largest entry
@@ -59,7 +60,8 @@ def _try(model: _Model, names: list[str], world: World) -> Iterator[Measured]:
     upstream = world.draw("upstream", *output(*point).shape)
     gradient = torch.func.grad(loss, argnums=tuple(range(len(point))))
 
-    tangent = torch.func.jvp(output, tuple(point), tuple(along))[1]
+    with ONE_AT_A_TIME:
+        tangent = torch.func.jvp(output, tuple(point), tuple(along))[1]
     yield from _near("jvp and finite differences", [tangent], _differences(lambda *values: [output(*values)], point, along))
     recorded = [tensor.clone().requires_grad_() for tensor in point]
     yield from _near("torch.func.grad and backward", gradient(*point), _gradients(loss(*recorded), recorded))
@@ -68,7 +70,8 @@ def _try(model: _Model, names: list[str], world: World) -> Iterator[Measured]:
     yield from _near("vmap and a loop", [torch.func.vmap(lambda x: output(x, *point[1:]))(both)], [looped])
 
     expected = _differences(lambda *values: _gradients_at(loss, values), point, along)
-    forward_over_reverse = torch.func.jvp(gradient, tuple(point), tuple(along))[1]
+    with ONE_AT_A_TIME:
+        forward_over_reverse = torch.func.jvp(gradient, tuple(point), tuple(along))[1]
     yield from _near("jvp of grad and finite differences", forward_over_reverse, expected)
     try:
         first = _gradients(loss(*recorded), recorded, create_graph=True)

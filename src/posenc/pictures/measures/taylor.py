@@ -11,7 +11,6 @@ Legend: t tokens, d d_model.
 
 from __future__ import annotations
 
-import threading
 from typing import TYPE_CHECKING, NamedTuple
 
 import torch
@@ -22,12 +21,10 @@ from posenc.encodings.sinusoidal import sinusoidal_table
 from posenc.pictures.measures.layers import Layers, normal, seeded
 from posenc.positions import Positions
 from posenc.support.checked import checked
+from posenc.support.forward_mode import ONE_AT_A_TIME
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Float
-
-#: The levels of forward differentiation belong to the process: two threads that differentiate close each other's.
-ONE_AT_A_TIME = threading.Lock()
 
 
 class TaylorTerms(NamedTuple):

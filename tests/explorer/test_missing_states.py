@@ -1,0 +1,248 @@
+"""A link into the exported file draws the state that it names, or says that the file does not hold it: never another one.
+
+What was drawn is read from the program that the page prints, which has every parameter; what it should be is computed here.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import shlex
+from collections.abc import Iterator
+from typing import Any
+from urllib.parse import unquote_plus
+
+import pytest
+from playwright.sync_api import expect
+
+from posenc.catalogue.lookup import BY_NAME
+from posenc.explorer import views
+from posenc.explorer.links import address, view_of_link
+from posenc.explorer.rows import ROWS
+from sampling import one_in
+
+LANGUAGES = ("en", "zh")
+HELD = (
+    "shift?p=100&k=-5",
+    "shift?pairs=16",
+    "order?sentence=我爱你&encoding=rope&causal=true",
+    "order?sentence=我爱你&layers=2&causal=true",
+    "order?sentence=I+love+you&encoding=alibi",
+    "table?length=512",
+    "table?length=10&d_model=8&p=2",
+    "similarity?kind=rope&d=64&k=20",
+    "wavelengths?base=500000",
+    "precision?position=2049",
+    "binary?clocks=8&p=709",
+    "rotary_pair?word=3&m=9&n=4",
+    "bias?method=shaw&k=4",
+    "terms?shift=10&stage=3",
+    "taylor?projection=identity",
+    "attention?encoding=rope",
+    "compare?first=rope&second=alibi",
+    "layouts?weights=interleaved&convert_q=true",
+    "paths?encoding=floater&p=7",
+    "heads?encoding=alibi",
+    "stretch?length=256",
+    "extrapolation?factor=8",
+    "what_breaks?bug=layout",
+    "measured?sorted=bits1",
+    "story?sentence=The+cat+chases+the+mouse",
+)
+SAME = {  # a setting that has no effect there
+    "bias?method=alibi&k=4": "bias?method=alibi",
+    "paths?encoding=floater&length=40": "paths?encoding=floater",
+}
+MISSING = {  # with what the sentence must name
+    "shift?p=25&k=7": ("25", "7"),
+    "shift?pairs=16&p=100": ("16", "100"),
+    "order?sentence=the+dog+bites+the+man": ("the dog bites the man",),
+    "order?sentence=don't+say+%22no%22+%24HOME": ('don\'t say "no" $HOME',),
+    "order?sentence=屡战屡败&encoding=alibi": ("屡战屡败", "ALiBi"),
+    "table?length=777&d_model=20&p=7": ("777", "20"),
+    "similarity?kind=rope&d=100": ("100",),
+    "wavelengths?base=12345": ("12345",),
+    "precision?position=4": ("4",),
+    "binary?clocks=12": ("12",),
+    "rotary_pair?asking=1": ("1",),
+    "bias?method=t5&n_buckets=16": ("T5", "16"),
+    "terms?shift=11": ("11",),
+    "taylor?sentence=a+b+c": ("a b c",),
+    "attention?encoding=rope&causal=true": ("RoPE",),
+    "compare?first=t5&second=xpos": ("T5", "XPos"),
+    "layouts?base=500": ("500",),
+    "paths?length=40": ("40",),
+    "heads?sentence=the+small+cat+sees+the+dog": ("the small cat sees the dog",),
+    "stretch?prompt=once+upon": ("once upon",),
+    "extrapolation?factor=3": ("3",),
+    "measured?also=fope": ("FoPE",),
+    "story?sentence=她看见他": ("她看见他",),
+}
+IMPOSSIBLE = {
+    "shift?p=abc": "p = abc",
+    "shift?p=2000000": "p = 2000000",
+    "shift?shift=3": "shift = 3",
+    "table?lenght=30": "lenght = 30",
+    "table?dtype=float8": "dtype = float8",
+    "order?causal=yes": "causal = yes",
+    "paths?encoding=rope": "encoding = rope",
+    "what_breaks?bug=none": "bug = none",
+    "story?step=end": "step = end",
+}
+EACH = [(link, language) for link in (*HELD, *SAME, *MISSING, *IMPOSSIBLE) for language in LANGUAGES]
+
+
+@pytest.fixture(scope="module")
+def page(browser, file) -> Iterator[Any]:
+    """The exported file, in one browser that is offline."""
+    context = browser.new_context(viewport={"width": 1100, "height": 900}, offline=True)
+    page = context.new_page()
+    page.set_default_timeout(30_000)
+    page.goto(f"{file.as_uri()}#/?lang=en")
+    page.wait_for_selector("main[data-ready]")
+    yield page
+    context.close()
+
+
+def go(page: Any, link: str, language: str) -> str:
+    """Opens a link in a language. Returns what follows # then."""
+    wanted = f"/{link}{'&' if '?' in link else '?'}lang={language}"
+    page.goto(f"{page.url.split('#')[0]}#/?lang={language}")
+    page.wait_for_selector("main[data-ready]:has(.view-story)")
+    page.evaluate("(to) => (location.hash = to)", wanted)
+    settled(page, link.split("?")[0])
+    return wanted
+
+
+def settled(page: Any, view: str) -> None:
+    page.wait_for_selector(f"main[data-ready] .view-{view}:not([aria-busy])", state="attached")
+
+
+def here(page: Any) -> str:
+    return unquote_plus(page.url.split("#")[1])
+
+
+@functools.cache
+def program(link: str, language: str) -> str:
+    """What Python prints for the state that a link names, where a page of this language opens with the rest."""
+    view, asked = view_of_link(link)
+    english = {name: one["in_english"] for name, one in views.schemas()[view].items() if "in_english" in one}
+    return views.data(view, {**(english if language == "en" else {}), **asked}).python
+
+
+def draws(page: Any, link: str, language: str) -> None:
+    """The page draws this state, which its language opens with where the link does not say."""
+    settled(page, link.split("?")[0])
+    expect(page.locator(".code code")).to_contain_text(program(link, language).strip(), use_inner_text=False)
+    expect(page.locator(".stage")).to_be_visible()
+    expect(page.locator("[data-role=missing]")).to_have_count(0)
+
+
+def draws_nothing(page: Any) -> None:
+    for part in (".stage", ".code", ".formula-card"):
+        expect(page.locator(part)).to_be_hidden() if page.locator(part).count() else None
+    expect(page.locator("[data-role=missing]")).to_have_count(1)
+
+
+@pytest.mark.parametrize(("link", "language"), one_in(5, EACH))
+def test_a_link_draws_what_it_names_or_the_page_says_why_not(page, link, language):
+    wanted = go(page, link, language)
+    if link in HELD or link in SAME:
+        draws(page, SAME.get(link, link), language)
+    else:
+        draws_nothing(page)
+        says(page, link, language)
+    assert here(page) == unquote_plus(wanted)
+    assert page.locator(".posenc").get_attribute("lang") == {"en": "en", "zh": "zh-CN"}[language]
+
+
+def says(page: Any, link: str, language: str) -> None:
+    said = page.inner_text("[data-role=missing-asked]")
+    command = page.locator("[data-role=missing-command]")
+    if link in IMPOSSIBLE:
+        assert IMPOSSIBLE[link] in said
+        assert {"en": "cannot show", "zh": "无法显示"}[language] in said
+        assert command.count() == 0
+    else:
+        assert all(one in said for one in MISSING[link]), said
+        assert {"en": "This file does not hold", "zh": "此文件不含"}[language] in said
+        posenc, explore, shown = shlex.split(command.inner_text())
+        assert (posenc, explore) == ("posenc", "explore")
+        (view, asked), (named, also) = view_of_link(link), view_of_link(address(shown))
+        assert named == view
+        assert asked.items() <= also.items()  # and the sentence that the language opens with
+    nearest = page.locator("[data-role=missing-nearest]")
+    to = nearest.get_attribute("href").removeprefix("#/")
+    assert f"lang={language}" in to
+    nearest.click()
+    draws(page, to, language)
+    page.go_back()
+    draws_nothing(page)
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_a_control_that_leaves_the_states_of_the_file_says_so(page, language):
+    go(page, "order?sentence=我爱你", language)
+    page.select_option("[data-name=sentence] select", "屡战屡败")
+    draws(page, "order?sentence=屡战屡败", language)
+    page.select_option("[data-name=encoding] select", label=getattr(BY_NAME["alibi"].label, language))
+    draws_nothing(page)
+    expect(page.locator("[data-role=missing-asked]")).to_contain_text("ALiBi")
+    page.wait_for_url("**encoding=alibi**")
+    assert here(page) == f"/order?sentence=屡战屡败&encoding=alibi&lang={language}"
+    page.click("[data-role=missing-nearest]")  # what was changed last stays
+    draws(page, f"order?sentence={'我爱你' if language == 'zh' else 'I love you'}&encoding=alibi", language)
+
+
+def test_the_other_language_keeps_the_address_and_the_sentence(page):
+    go(page, "shift?p=25&k=7", "en")
+    page.click("[data-language=zh]")
+    draws_nothing(page)
+    expect(page.locator("[data-role=missing-asked]")).to_have_text("此文件不含这个状态：位置 p = 25，平移量 k = 7。")
+    page.wait_for_url("**lang=zh")
+    assert here(page) == "/shift?p=25&k=7&lang=zh"
+
+
+def test_a_value_that_is_not_in_the_list_of_a_control_stands_in_it(page):
+    go(page, "shift?p=25&k=7", "en")
+    chosen = page.locator("[data-name=p] select option:checked")
+    expect(chosen).to_have_text("25")
+    page.click("[data-role=missing-nearest]")
+    expect(chosen).to_have_text("10")
+    expect(page.locator("[data-name=p] select option")).to_have_count(len({one.p for one in views.view("shift").EXPORTED}))
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_what_is_no_view_is_named(page, language):
+    page.evaluate("(to) => (location.hash = to)", f"/tabel?length=3&lang={language}")
+    expect(page.locator("main .trouble")).to_contain_text("tabel")
+    expect(page.locator(".stage")).to_have_count(0)
+    page.evaluate("(to) => (location.hash = to)", f"/encoding?nam=alibi&lang={language}")
+    expect(page.locator("main .trouble")).to_contain_text("nam")
+    expect(page.locator(".code")).to_have_count(0)
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_the_file_holds_what_the_rows_show(language):
+    for name, row in ROWS.items():
+        view, asked = view_of_link(name)
+        parameters = views.view(view).Parameters
+        english = {key: one["in_english"] for key, one in views.schemas()[view].items() if "in_english" in one}
+        state = parameters(**{**(english if language == "en" else {}), **asked})
+        assert state in views.view(view).EXPORTED, (name, row.view)
+
+
+def test_a_server_names_an_impossible_value_of_an_address(opened):
+    page = opened("shift?p=abc&k=7")
+    draws_nothing(page)
+    expect(page.locator("[data-role=missing-asked]")).to_contain_text("p = abc (a whole number from 1 to 1000000)")
+    expect(page.locator("[data-role=missing-command]")).to_have_count(0)
+    page.click("[data-role=missing-nearest]")
+    draws(page, "shift?k=7", "en")
+
+
+def test_the_links_are_sixty_and_of_every_view():
+    links = [link for link, _ in EACH]
+    assert len({*links}) >= 50
+    assert {link.split("?")[0] for link in links} == {*views.PAGES, "story"}
+    assert {json.dumps(view_of_link(one)) for one in HELD}.isdisjoint(json.dumps(view_of_link(one)) for one in MISSING)

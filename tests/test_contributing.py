@@ -16,6 +16,8 @@ CLAIMS = ("results/claims/README.md", "results/claims/README.zh-CN.md")
 PAGES = ("README.md", "README.zh-CN.md", "CONTRIBUTING.md", *CLAIMS)
 SCORES = (  # docs/make.py reads them
     "results/real/smollm2-botchan.jsonl",
+    "results/chains/README.md",
+    "results/chains/README.zh-CN.md",
     *(
         f"results/{folder}/{name}"
         for folder in ("chains", "study-tasks")

@@ -437,7 +437,10 @@ def test_a_fraction_that_the_code_does_not_read_is_one_in_every_command():
 def test_a_width_that_is_fixed_gets_no_fraction():
     """LongCat's and A.X K1's frequencies are computed for qk_rope_head_dim channels, here the class's default of 64."""
     for family in ("longcat_flash", "axk1"):
-        file = {"model_type": family, "hidden_size": 512, **FEW, "rope_theta": 1e6}
+        few = {
+            "num_layers" if (name, family) == ("num_hidden_layers", "longcat_flash") else name: n for name, n in FEW.items()
+        }
+        file = {"model_type": family, "hidden_size": 512, **few, "rope_theta": 1e6}
         for method in METHODS:
             assert "partial_rotary_factor" not in made(file, method).standard["rope_parameters"]
 

@@ -38,7 +38,7 @@ def an_arm(name: str, home: list[float], far: list[float] | None, **about: Any) 
 
     ends = {"mean": None, "seeds": {}, "interval": None, "state": "cannot: table ends at 32"}
     cells = {"32": cell(home), "512": ends if far is None else cell(far)}
-    return {"name": name, "learnt": True, "converged": True, "state": None, "cells": cells} | about
+    return {"name": name, "learnt": True, "converged": True, "state": None, "cells": cells, "last_window": None} | about
 
 
 HOME = [1.0] * 5
@@ -54,7 +54,14 @@ ARMS = [
 
 def made(arms: list[Json], seeds: int = 5) -> Json:
     yarn = an_arm("rope", HOME, [1.0, 0.99, 1.0, 1.0, 0.99])["cells"]
-    after = [{"change": "", "cells": ARMS[0]["cells"]}, {"change": "yarn", "cells": yarn}] if arms is ARMS else []
+    after = (
+        [
+            {"change": change, "cells": cells, "last_window": None}
+            for change, cells in (("", ARMS[0]["cells"]), ("yarn", yarn))
+        ]
+        if arms is ARMS
+        else []
+    )
     task = {
         "name": "passkey", "title": {"en": "Passkey", "zh": "密钥检索"}, "unit": {"en": "words", "zh": "词"},
         "causal": True, "measure": "exact", "length": 32, "lengths": [32, 512], "arms": arms, "after": after, "floor": None,

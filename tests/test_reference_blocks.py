@@ -78,7 +78,7 @@ def test_cope_counts_only_the_keys_before_the_last_position(monkeypatch):
     unordered = [Positions(one.coords, one.order, one.document) for one in (here, at)]
     with torch.no_grad():
         by_kernel = attend(q[:, :, 890:], k, v, encoding, here, at, impl="reference")
-        monkeypatch.setattr(cope_counts, "served", lambda *_: False)
+        monkeypatch.setattr(cope_counts, "can_serve", lambda *_: False)
         near = attend(q[:, :, 890:], k, v, encoding, here, at, impl="reference")
         assert max(counted_keys) < 900
         every = attend(q[:, :, 890:], k, v, encoding, *unordered, impl="reference")

@@ -124,7 +124,7 @@ def counted_and_by_formula(monkeypatch, logits, q, encoding, seen, incoming):
     for formula in (False, True):
         with monkeypatch.context() as patch:
             if formula:
-                patch.setattr(cope_counts, "served", lambda *_: False)
+                patch.setattr(cope_counts, "can_serve", lambda *_: False)
             given = logits.clone().requires_grad_(), q.clone().requires_grad_()
             out = context(encoding, *given, at_q, at_k, seen)
             of_table = torch.autograd.grad(out, (*given, encoding.table), incoming)

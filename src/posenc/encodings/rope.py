@@ -135,7 +135,7 @@ class RoPE(PositionalEncoding):
         within, which takes less time than to look at tables. A gradient is recorded with tables, and positions with tables
         of others get these too."""
         usual = type(at) is Positions and type(dtype) is torch.dtype and not torch.is_grad_enabled()
-        if usual and not at.tables and self._computed_within and few_tokens.within(at):
+        if usual and not at.tables and self._computed_within and "tables" not in self.__dict__ and few_tokens.within(at):
             return at
         return super().prepare(at, dtype)
 
@@ -175,7 +175,7 @@ class RoPE(PositionalEncoding):
 
     def _of_few(self, at: Positions, *tokens: Tensor) -> list[Tensor] | None:
         """Few tokens turned with cos and sin computed within; None for those that the kernel does not take."""
-        if not self._computed_within or tokens[0].shape[-1] != self.d_head:
+        if not self._computed_within or self.__dict__.keys() & {"tables", "rotate"} or tokens[0].shape[-1] != self.d_head:
             return None
         return few_tokens.turned_at(tokens, at, self.frequencies, self.start, self.layout == "half", self.returns == "half")
 

@@ -139,6 +139,6 @@ def test_rates_and_scales_are_tried_together() -> None:
 
 def test_the_study_of_far_context_tunes_every_encoding_as_often() -> None:
     study = read_experiment("far_context")
-    assert len(study.trials()) == 18 * 5
+    assert len(study.trials()) == 6 * 3
     tries = [len(study.tasks[0].tries(word)) for word in study.encodings]
     assert set(tries) == {6}

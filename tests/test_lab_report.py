@@ -788,7 +788,7 @@ def test_a_full_experiment_stays_small(tmp_path: Path) -> None:
 
 
 def test_findings_of_another_format_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="expected format 4, got 3"):
+    with pytest.raises(ValueError, match="expected format 5, got 3"):
         write(made_up() | {"format": 3}, tmp_path)
     with pytest.raises(ValueError, match="at least one task"):
         write(made_up() | {"tasks": []}, tmp_path)

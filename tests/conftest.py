@@ -3,6 +3,7 @@
 Tests marked `cuda` run where a CUDA device is; elsewhere they are named at the end of the run.
 """
 
+import atexit
 import gc
 import os
 import signal
@@ -57,7 +58,8 @@ def pytest_terminal_summary(terminalreporter):
             terminalreporter.write_line(f"  {name}")
 
 
-def pytest_unconfigure():
+@atexit.register
+def _silent():
     """As the process ends, triton's bindings print hundreds of lines about leaked functions after the summary."""
     sys.stderr.flush()
     os.dup2(os.open(os.devnull, os.O_WRONLY), 2)

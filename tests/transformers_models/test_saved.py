@@ -557,7 +557,7 @@ UNREADABLE = {
         "a configuration imports no code",
     ),
     "no layers": (
-        {"posenc": {"model_type": "gemma3", "layers": {}, "encodings": []}},
+        {"posenc": {"model_type": "gemma3_text", "layers": {}, "encodings": []}},
         "posenc: is not as posenc writes it: .*expected a number for each layer",
     ),
     "damaged": (

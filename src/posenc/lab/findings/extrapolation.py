@@ -46,7 +46,7 @@ def _beyond(of: TaskResults, arm: Json, draws: tuple[np.ndarray, np.ndarray] | N
         if length > of.length and lost:
             between = None if drawn is None else list(statistics.interval((drawn[:, column] - against) * sign))
             arm["rise"][str(length)] = {"mean": mean(list(lost.values())), "seeds": lost, "interval": between}
-    if drawn is not None:
+    if drawn is not None and against is not None:
         drawn = np.column_stack([against, drawn[:, 1:]])
     arm["factor"] = _factor(of, {**cells, of.length: compared}, drawn)
     if there == of.from_trained:

@@ -144,8 +144,12 @@ def _floor(of: TaskResults) -> Json | None:
 def _shortcuts(of: TaskResults) -> Json | None:
     """What answers get that need no position, from the trained length on: in order, and in any order."""
     task = tasks.read(of.plan["task"])
-    found = {str(length): task.shortcuts(length) for length in of.from_trained}
-    return None if None in found.values() else {n: {k: list(v) for k, v in of_n.items()} for n, of_n in found.items()}
+    found: Json = {}
+    for length in of.from_trained:
+        if (shares := task.shortcuts(length)) is None:
+            return None
+        found[str(length)] = {name: list(share) for name, share in shares.items()}
+    return found
 
 
 def _similarity(of: TaskResults) -> Json | None:

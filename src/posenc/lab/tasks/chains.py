@@ -199,7 +199,7 @@ def _bits(task: Chains, rows: Int[Tensor, "b t"], k: int, length: int | None) ->
     if length is None:
         windows = rows.unfold(1, task.length + 1, 1)[:, -task.targets :]
         bits = polya_bits(windows.flatten(0, 1), task.symbols, task.concentration, k)[:, -1]
-        return bits.unflatten(0, windows.shape[:2])
+        return bits.reshape(windows.shape[:2])
     return polya_bits(rows[:, -length - 1 :], task.symbols, task.concentration, k)[:, -task.targets :]
 
 
@@ -212,7 +212,8 @@ def transitions(rows: Int[Tensor, "b t"], symbols: int) -> Float[Tensor, "b v v"
     """How often each symbol followed each other one."""
     pairs = rows[:, :-1] * symbols + rows[:, 1:]
     counts = torch.zeros(len(rows), symbols**2, dtype=torch.float64)
-    return counts.scatter_add_(1, pairs, torch.ones_like(pairs, dtype=torch.float64)).unflatten(1, (symbols, symbols))
+    counts.scatter_add_(1, pairs, torch.ones_like(pairs, dtype=torch.float64))
+    return counts.reshape(-1, symbols, symbols)
 
 
 def polya_bits(rows: Int[Tensor, "b t"], symbols: int, concentration: float, k: int) -> Float[Tensor, "b t"]:

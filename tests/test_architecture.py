@@ -244,6 +244,12 @@ def test_every_file_of_tests_belongs_to_one_wing():
     assert named == sorted(str(path.relative_to(ROOT)) for path in (*tests.glob("test_*.py"), *folders))
 
 
+def test_make_acceptance_names_files_that_are_there():
+    import acceptance
+
+    assert not [path for paths in acceptance.TARGETS.values() for path in paths if not (ROOT / path).exists()]
+
+
 def test_no_text_is_read_or_written_in_the_encoding_of_the_system():
     """It is not UTF-8 on Windows below Python 3.15. typer.echo writes UTF-8 where an output is in ASCII."""
 

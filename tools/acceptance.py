@@ -61,7 +61,6 @@ TARGETS = {
         "tests/test_lab_engines.py",
         "tests/test_lab_picture.py",
         "tests/test_lab_sweep.py",
-        "tests/test_shipped_results.py",
     ],
     "models": ["tests/transformers_models/test_table.py"],
     "real-models": ["tests/real_models"],  # downloads two trained models and a novel, 180 MB, into build/

@@ -17,7 +17,7 @@ from posenc.attention.plan import output_of
 from posenc.combined import PerLayer, Stack, check_heads, check_one_layer
 from posenc.encoding import PositionalEncoding, Side, usual_scale
 from posenc.positions import Positions
-from posenc.structure import EVERY_SIDE, Blocks, Regions, Rotation, Structure, addend_of, rotated
+from posenc.structure import EVERY_SIDE, Blocks, Regions, Rotation, Structure, addend_of, declared_rotation, rotated
 from posenc.support.checked import checked_on_failure
 from posenc.support.checks import shown
 from posenc.support.identity import label
@@ -171,8 +171,8 @@ def attend_rotated(
     _check(q, k, v, encoding, at_q, at_k, causal)
     structure = encoding.structure()
     given = _options(encoding, structure, q, k, return_lse=return_lse, **options)
-    rotation = structure.rotation if type(structure) is Regions else structure
-    turning = "rotate" in encoding.seams and (type(rotation) is not Rotation or "output" in rotation.sides)
+    rotation = declared_rotation(structure)
+    turning = "rotate" in encoding.seams and (rotation is None or "output" in rotation.sides)
     with full_precision(q):
         return _output(q, k, v, encoding, structure, at_q, at_k, causal, given, impl, turning)
 

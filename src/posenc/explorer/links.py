@@ -72,7 +72,8 @@ def _view(name: str) -> str:
     if view == "audit":  # it was a view
         raise Refused(say("view: audit is a command now: posenc check TABLE"))
     if view == "true_or_false":  # it was one, too: its statements stand beside the rows
-        return next((claim.row for claim in LEDGER.values() if f"claim={claim.id}" in name), "S1")
+        asked = dict(parse_qsl(name.partition("?")[2])).get("claim")
+        return next((claim.row for claim in LEDGER.values() if claim.id == asked), "S1")
     if view in SHOWN_BY:
         return SHOWN_BY[view]
     entry = lookup.BY_NAME.get(view)

@@ -201,11 +201,12 @@ def both_turned(
 ) -> tuple[Tensor, Tensor]:
     """`turned` for queries and keys: one call of the kernel, and one node for both gradients."""
     tables = (cos, sin) if cos_k is cos and sin_k is sin else (cos, sin, cos_k, sin_k)
-    if not plain_on_cpu(q, k, *tables) or wants_gradient(*tables):
-        return turned(q, cos, sin, *options), turned(k, cos_k, sin_k, *options)
-    if wants_gradient(q, k):
+    plain = plain_on_cpu(q, k, *tables)
+    if plain and not wants_gradient(q, k, *tables):
+        return _both_on_cpu(q, k, cos, sin, cos_k, sin_k, *options)
+    if plain and not wants_gradient(*tables):
         return _Both.apply(q, k, cos, sin, cos_k, sin_k, *options)  # type: ignore[no-any-return]
-    return _both_on_cpu(q, k, cos, sin, cos_k, sin_k, *options)
+    return turned(q, cos, sin, *options), turned(k, cos_k, sin_k, *options)
 
 
 def turned_into(x: Tensor, cos: Tensor, sin: Tensor, *options_and_out: Any) -> None:

@@ -11,7 +11,7 @@
 
 namespace posenc {
 
-constexpr int64_t FP64 = 1;  // as torch_operator.py numbers the types
+constexpr int64_t FP64 = 1;  // as __init__.py numbers the types
 
 // The layout that few_tokens.py packs.
 struct FewTokens {

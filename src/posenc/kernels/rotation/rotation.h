@@ -7,14 +7,14 @@
 
 namespace posenc {
 
-// The layout that torch_operator.py packs.
+// The layout that __init__.py packs.
 struct Rotation {
   int64_t x, out, cos, sin;  // addresses
   int64_t size[4], table_size[4], start;
   int64_t x_stride[4], out_stride[4], cos_stride[4], sin_stride[4];
   int64_t type, half_in, half_out, back, threads;
 };
-static_assert(sizeof(Rotation) == 34 * sizeof(int64_t), "torch_operator.py packs 34 integers");
+static_assert(sizeof(Rotation) == 34 * sizeof(int64_t), "__init__.py packs 34 integers");
 
 }  // namespace posenc
 

@@ -69,11 +69,11 @@ def controls(of: TaskResults, predictors: Known | None) -> Json | None:
     gains = (best[WINDOW] - best[far]) * sign
     draws = statistics.bootstrap(gains[None, None], np.ones((1, 1, len(gains))))[:, 0]
     task = tasks.read(of.plan["task"])
-    drawn = getattr(task, "gain", None)
+    drawn = task.gain()
     return {
         "refused": refused(share_gained, predictors),
         "optimum": {"mean": float(gains.mean()), "interval": list(statistics.interval(draws)), "rows": len(gains)},
-        "chains": None if drawn is None else dict(zip(("mean", "error", "rows"), drawn(), strict=True)),
+        "chains": None if drawn is None else dict(zip(("mean", "error", "rows"), drawn, strict=True)),
         "predictors": {
             name: {
                 "last_window": float(score[WINDOW].mean()),
@@ -112,14 +112,11 @@ def _of_rows(
     seeds = sorted(set.intersection(*({*items["seed"][where].tolist()} for where in at.values())))
     numbers = np.unique(items["item"][at[WINDOW]])
     known_too = predictors is not None and refused(share_gained, predictors) is None
-    values, weights = np.zeros((2, len(at) * (1 + known_too), len(seeds), len(numbers)))
-    for n, where in enumerate(at.values()):
-        where = where & np.isin(items["seed"], seeds)
-        which = np.searchsorted(seeds, items["seed"][where]), np.searchsorted(numbers, items["item"][where])
-        values[n][which], weights[n][which] = items["value"][where], items["weight"][where]
+    values, weights = statistics.arranged(items, list(at.values()), seeds, numbers)
     if known_too:
-        for n, length in enumerate(at, start=len(at)):
-            values[n], weights[n] = predictors[OPTIMUM][length][numbers], 1  # type: ignore[index]
+        best = np.stack([predictors[OPTIMUM][length][numbers] for length in at])  # type: ignore[index]
+        values = np.concatenate([values, np.broadcast_to(best[:, None], values.shape)])
+        weights = np.concatenate([weights, np.ones_like(weights)])
     means = (values * weights).sum(-1) / weights.sum(-1)  # [n, s]
     drawn, sign, found = statistics.bootstrap(values, weights), _sign(of), dict[str, Json]()
     for n, length in enumerate(at):

@@ -92,12 +92,9 @@ def _draws(of: TaskResults, words: Sequence[str]) -> dict[str, tuple[np.ndarray,
         window = mine & (items["mode"] == LAST_WINDOW) & (of.measure == "bits")
         lengths = np.unique(items["length"][of_arm])
         seeds, numbers = (np.unique(items[name][of_arm]) for name in ("seed", "item"))
-        values, weights = np.zeros((2, len(lengths) + 1, len(seeds), len(numbers)))
         where_from = [of_arm & (items["length"] == length) for length in lengths]
-        for n, where in enumerate([*where_from, window if window.any() else where_from[0]]):
-            at = n, np.searchsorted(seeds, items["seed"][where]), np.searchsorted(numbers, items["item"][where])
-            values[at], weights[at] = items["value"][where], items["weight"][where]
-        means = statistics.bootstrap(values, weights)
+        groups = [*where_from, window if window.any() else where_from[0]]
+        means = statistics.bootstrap(*statistics.arranged(items, groups, seeds, numbers))
         drawn[word] = means[:, :-1], means[:, -1]
     return drawn
 

@@ -25,6 +25,7 @@ from posenc.lab.findings.wording import (
     trained_seeds,
     trains_on,
 )
+from posenc.lab.records.record import LAST_WINDOW
 from posenc.lab.say import say
 from posenc.lab.tasks.task import CUT
 from posenc.lab.trial.training import CAUSAL_ONLY
@@ -166,7 +167,7 @@ def _at_longest_length(task: Json) -> Iterator[Words]:
     at = times(task, far)
     flat, broken = bounds(task)
     held = say("on the same targets, ") if task["measure"] == "bits" else Words("")
-    if task["against"] == "last window" and task["measure"] == "bits":
+    if task["against"] == LAST_WINDOW and task["measure"] == "bits":
         held = say("against the same model cut to the trained length, ")
     if not kinds["flat"] and (kinds["fades"] or kinds["breaks"]):
         yield say("At {at} the trained length, no encoding stays as good as it was ({flat}).", at=at, flat=flat)
@@ -195,7 +196,7 @@ def _lost(task: Json, arm: Json, far: int) -> Words:
 def _gain(task: Json) -> Words | None:
     """What the longest context is worth on the same targets, by the encoding that gains most from it."""
     far = task["lengths"][-1]
-    if task["against"] == "last window":
+    if task["against"] == LAST_WINDOW:
         return _gained(task, str(far))
     gains = {name(arm): -arm["rise"][str(far)]["mean"] for arm in task["arms"] if str(far) in arm["rise"]}
     if task["measure"] != "bits" or not gains:

@@ -28,11 +28,23 @@ from posenc.lab.findings.criteria import Measure, kept
 if TYPE_CHECKING:
     from numpy import ndarray as Array
 
-    from posenc.support.shapes import Float
+    from posenc.support.shapes import Bool, Float
 
 LEVEL = 0.95
 DRAWS = 4000
 POWER = 0.8
+
+
+def arranged(
+    items: Mapping[str, Array], groups: Sequence[Bool[Array, "rows"]], seeds: Sequence[int] | Array, numbers: Array
+) -> tuple[Float[Array, "n s i"], Float[Array, "n s i"]]:
+    """Values and weights of the groups of items, by these seeds and numbers; what is not there has the weight 0."""
+    values, weights = np.zeros((2, len(groups), len(seeds), len(numbers)))
+    for n, group in enumerate(groups):
+        where = group & np.isin(items["seed"], seeds)
+        at = n, np.searchsorted(seeds, items["seed"][where]), np.searchsorted(numbers, items["item"][where])
+        values[at], weights[at] = items["value"][where], items["weight"][where]
+    return values, weights
 
 
 def bootstrap(values: Float[Array, "n s i"], weights: Float[Array, "n s i"], seed: int = 0) -> Float[Array, "draws n"]:

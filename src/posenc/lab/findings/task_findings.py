@@ -19,6 +19,7 @@ from posenc.lab.findings.criteria import MISSING, NOT_LEARNT
 from posenc.lab.findings.depth import by_depth
 from posenc.lab.findings.extrapolation import extrapolate
 from posenc.lab.findings.queries import Json
+from posenc.lab.records.record import LAST_WINDOW
 from posenc.lab.tasks.chains import Chains
 from posenc.lab.trial.scoring import NO_NUMBER
 
@@ -47,7 +48,7 @@ def task_findings(of: TaskResults) -> dict[str, Any]:
         "floor": _floor(of),
         "controls": beyond.controls(of, predictors),
         "shortcuts": _shortcuts(of),
-        "against": "last window" if any(arm["last_window"] for arm in arms) else "trained length",
+        "against": LAST_WINDOW if any(arm["last_window"] for arm in arms) else "trained length",
         "training": of.plan["training"],
         "learning_rates": list(of.plan["learning_rates"]),
         "settings": of.plan.get("settings", {}),

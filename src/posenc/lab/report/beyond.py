@@ -15,13 +15,14 @@ from posenc.lab.report.block import Block
 from posenc.lab.report.cells import Findings, Task, far, is_bits, learnt, remark, value
 from posenc.lab.report.words import change_name, of, phrase, same
 from posenc.lab.say import say
+from posenc.lab.tasks.task import CUT, FROZEN, MAJORITY, OPTIMUM
 from posenc.support.languages import Words, joined
 
 PREDICTORS = {
-    "optimum": say("optimum"),
-    "optimum cut to the trained length": say("optimum, cut to the last window"),
-    "majority": say("most frequent"),
-    "frozen at the trained length": say("optimum of the first tokens, then frozen"),
+    OPTIMUM: say("optimum"),
+    CUT: say("optimum, cut to the last window"),
+    MAJORITY: say("most frequent"),
+    FROZEN: say("optimum of the first tokens, then frozen"),
 }
 
 
@@ -76,7 +77,7 @@ def _measured(task: Task) -> Iterator[tuple[Words, Mapping[str, Any], Mapping[st
 def _known(task: Task, name: str, known: Mapping[str, Any]) -> list[Words]:
     longer = [value(task, bits) for length, bits in known["lengths"].items() if int(length) > task["length"]]
     gained = same(_number(task, known["gained"]))
-    if name == "optimum":
+    if name == OPTIMUM:
         gained = _bits(task, task["controls"]["optimum"])
     return [
         PREDICTORS[name],

@@ -12,6 +12,7 @@ from typing import Any, Literal, NamedTuple
 from posenc.lab.findings.comparing import worse
 from posenc.lab.findings.criteria import NOT_LEARNT
 from posenc.lab.findings.wording import because
+from posenc.lab.records.record import LAST_WINDOW
 from posenc.lab.report.words import phrase, same
 from posenc.support.languages import Words
 
@@ -39,7 +40,7 @@ def against(task: Task) -> Words:
 
 
 def has_window(task: Task) -> bool:
-    return any(arm["last_window"] for arm in task["arms"])
+    return bool(task["against"] == LAST_WINDOW)
 
 
 def window(task: Task, scored: Mapping[str, Any]) -> Words:

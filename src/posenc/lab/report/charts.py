@@ -29,6 +29,7 @@ from posenc.lab.report.cells import (
 from posenc.lab.report.style import Look, label, look, look_of_change
 from posenc.lab.report.words import change_name, listed, of, phrase, same
 from posenc.lab.say import say
+from posenc.lab.tasks.task import OPTIMUM
 from posenc.support.languages import Words
 
 PERCENT = (0.0, 100.0)
@@ -59,7 +60,7 @@ def _cut_optimum(task: Task) -> float | None:
     """The loss of the best prediction from exactly the trained length, where curves begin with the last window."""
     if not has_window(task) or not task["controls"]:
         return None
-    bits: float = task["controls"]["predictors"]["optimum"]["last_window"]
+    bits: float = task["controls"]["predictors"][OPTIMUM]["last_window"]
     return bits
 
 

@@ -24,9 +24,9 @@ def blocks(findings: Findings) -> Iterator[Block]:
         if found := task["shortcuts"]:
             lengths = list(found)
             counted = max(shares[name][0] for shares in found.values() for name in WITHOUT_POSITION)
-            text = phrase("shortcuts text", task=of(task["title"]), limit=round(100 * AT_MOST), most=f"{100 * counted:.0f}")
+            text = phrase("shortcuts text", task=of(task["title"]), most=f"{100 * counted:.0f}")
             if counted > AT_MOST:
-                text = phrase("shortcuts refused", text=text)
+                text = phrase("shortcuts refused", text=text, limit=round(100 * AT_MOST))
             head = [phrase("shortcut"), *map(same, lengths), phrase("retrieved", far=lengths[-1])]
             rows = [
                 [

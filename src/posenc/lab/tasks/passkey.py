@@ -17,10 +17,10 @@ With one key and no loose digits, the digits that occur are the key: counting th
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 import torch
-from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
+from pydantic import Field
 from torch import Tensor
 
 from posenc.lab.say import say
@@ -51,11 +51,9 @@ class Passkey(Drawn):
     title: ClassVar[Words] = say("Passkey")
     unit: ClassVar[Words] = say("words of filler")
 
-    @model_serializer(mode="wrap")
-    def _without_source(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Distractors are written only if there are any, so that the keys of older results stay."""
-        unset = {"source", *["needles"] * (self.needles == 1), *["loose"] * (self.loose == 0)}
-        return {name: value for name, value in serialize(self).items() if name not in unset}
+    def unwritten(self) -> set[str]:
+        none = {"needles": 1, "loose": 0}
+        return super().unwritten() | {name for name in none if getattr(self, name) == none[name]}
 
     @property
     def vocabulary(self) -> int:

@@ -82,9 +82,13 @@ class Task(BaseModel, ABC):
         return self
 
     @model_serializer(mode="wrap")
-    def _without_source(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Written only if there is one, so that the keys of older results stay."""
-        return {name: value for name, value in serialize(self).items() if name != "source" or value is not None}
+    def _written(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        unset = self.unwritten()
+        return {name: value for name, value in serialize(self).items() if name not in unset}
+
+    def unwritten(self) -> set[str]:
+        """Settings that say nothing and are not written, so that the keys of older results stay."""
+        return {"source"} if self.source is None else set()
 
     @property
     @abstractmethod
@@ -117,6 +121,11 @@ class Task(BaseModel, ABC):
         best prediction, the same from the trained length before each target, the most frequent, and the best prediction
         from the first tokens, as many as the trained length.
         """
+        return None
+
+    def gain(self) -> tuple[float, float, int] | None:
+        """What the optimum gains at the longest length over the last window, its standard error, and the rows drawn for it;
+        None for a task whose rows cannot be drawn until it is known."""
         return None
 
     def shortcuts(self, length: int) -> dict[str, Share] | None:

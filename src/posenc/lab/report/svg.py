@@ -133,7 +133,9 @@ def lines(chart: Chart, *, width: int, height: int) -> str:
     parts += [f'<path d="{_corners(frame, level.points)}" class="level"/>' for level in levels]
     heights = spaced([frame.y(_end(curve)[1]) for curve in chart.series], LEADING, 8, frame.bottom)
     parts += [_series(frame, curve, place, wide) for curve, place in zip(chart.series, heights, strict=True)]
-    parts += [spoken(frame.left + 6, frame.y(level.points[0][1]) - 6, level.words, "mark", "start") for level in levels]
+    for level in levels:  # above its line, or below it where the name of the trained length stands above
+        y = frame.y(level.points[0][1])
+        parts.append(spoken(frame.left + 6, y - 6 if y > frame.top + 8 else y + 13, level.words, "mark", "start"))
     return picture(width, height, parts, chart.described)
 
 

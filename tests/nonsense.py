@@ -339,6 +339,7 @@ VALID: dict[str, Callable[[], Any]] = {
     "positions": lambda: torch.arange(3, dtype=torch.float64),
     # sequences
     "lengths": lambda: [3, 4],
+    "renumber": lambda: False,
     "cu_seqlens": lambda: [0, 2, 5],
     "order:axes": lambda: (0, 1),
     "sizes": lambda: (2, 1, 1),
@@ -423,6 +424,10 @@ SPECIAL: dict[str, Callable[[], Any]] = {
     "transformers.evict:model": lambda: pt.attach(llama(), rope()),
     "transformers.evict:cache": lambda: llama()(torch.zeros(B, T, dtype=torch.long), use_cache=True).past_key_values,
     "transformers.evict:keep": lambda: [0, 3],
+    "KeyValueCache.reorder:rows": lambda: [1, 0],
+    "KeyValueCache.evict:keep": lambda: torch.arange(T)[None] != 1,
+    "KeyValueCache.ring:capacity": lambda: 4,
+    "KeyValueCache.ring:sinks": lambda: 1,
     "transformers.extend:length": lambda: 256,
     "transformers.extend:method": lambda: "linear",
     "transformers.check:laws": lambda: ["decode_equals_prefill"],

@@ -145,6 +145,7 @@ def test_a_sample(name):
 
 
 EVERY_DAY = ["decode_equals_prefill", "packed_equals_separate", "head_slices", "gradients", "rejected_drafts_do_not_matter"]
+OF_CACHES = ["rollback_equals_never_seen", "evicted_equals_kept_alone", "reordered_equals_rows", "ring_equals_window"]
 
 
 def test_the_law_of_transforms_differentiates_forward_alone_in_the_process(monkeypatch):
@@ -160,6 +161,12 @@ def test_the_law_of_transforms_differentiates_forward_alone_in_the_process(monke
 def test_the_laws_that_oracles_do_not_repeat(name):
     """Slices of heads, gradients, decoding, packing, rejected drafts hold for every entry, so no oracle repeats them."""
     check(name, build(name), laws.Setting(dtype=torch.float64), EVERY_DAY)
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_caches(name):
+    """What is rolled back, dropped, reordered and kept in a ring, of every entry; in other dtypes in test_laws."""
+    check(name, build(name), laws.Setting(dtype=torch.float64), OF_CACHES)
 
 
 @pytest.mark.parametrize("dtype", DTYPES[1:], ids=str)

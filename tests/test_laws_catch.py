@@ -431,7 +431,44 @@ class RoundsItsFrequencies(RoPE):
         return angle.cos().to(dtype), angle.sin().to(dtype)
 
 
+class ReadsTheFirstRow(ALiBi):
+    """Distances of the first row serve all rows: the offset by batch instead of by row."""
+
+    def __init__(self):
+        super().__init__(4)
+
+    def structure(self):
+        return None
+
+    def bias(self, q, k, at_q, at_k):
+        delta = (at_q.coords[:1, :, None] - at_k.coords[:1, None, :]).reshape(-1)
+        flat, shape = self.at_distance(delta).to(q.dtype), (at_q.length, at_k.length)
+        table = flat.reshape(-1, *shape)
+        return lambda b, h, i, j: table[h, i, j]
+
+
+class CountsColumns(ALiBi):
+    """Distances counted in columns of what is stored, whatever their positions are."""
+
+    def __init__(self):
+        super().__init__(4)
+
+    def structure(self):
+        return None
+
+    def bias(self, q, k, at_q, at_k):
+        last = at_k.length - at_q.length
+        delta = (last + torch.arange(at_q.length)[:, None] - torch.arange(at_k.length)[None]).reshape(-1)
+        table = self.at_distance(delta).to(q.dtype).reshape(-1, at_q.length, at_k.length)
+        return lambda b, h, i, j: table[h, i, j]
+
+
 PLANTED = [
+    ("rollback_equals_never_seen", GoesOnFromTheLastColumn),
+    ("rollback_equals_never_seen", CountsColumns),
+    ("evicted_equals_kept_alone", CountsColumns),
+    ("reordered_equals_rows", ReadsTheFirstRow),
+    ("ring_equals_window", CountsColumns),
     ("locality", SmearsTokens),
     ("locality", HidesLocality),
     ("norm_preservation", Stretches),

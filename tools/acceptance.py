@@ -77,7 +77,12 @@ TARGETS = {
         "tests/test_inspect_gguf_package.py",
     ],  # downloads the releases that servers.json names
     "check": ["tests/conformance", "tests/test_conformance.py"],
-    "stress": ["tests/stress/test_call_sequences.py", "tests/stress/test_distributed.py", "tests/stress/test_storing.py"],
+    "stress": [
+        "tests/stress/test_call_sequences.py",
+        "tests/stress/test_cache_sequences.py",
+        "tests/stress/test_distributed.py",
+        "tests/stress/test_storing.py",
+    ],
     "soak": ["tests/stress/test_soak.py"],
     "explorer": ["tests/explorer"],
     "site": ["tests/test_site.py"],

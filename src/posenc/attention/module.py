@@ -8,13 +8,15 @@ from __future__ import annotations
 import warnings
 import weakref
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Unpack
 
 import torch
 from torch import Tensor, nn
 
 from posenc.attention import attend, attend_rotated
+from posenc.attention.cache import KeyValueCache as KeyValueCache
+from posenc.attention.cache import MemoryCache, RingCache, check_written_by
 from posenc.attention.options import AttendOptions
 from posenc.combined import PerLayer, Stack, check_layout, check_one_layer, rotary_layouts
 from posenc.encoding import PositionalEncoding
@@ -30,44 +32,6 @@ if TYPE_CHECKING:
 
 
 AFTER_ROTATION = frozenset({"bias", "finish"})
-
-
-@dataclass(frozen=True, eq=False)
-class KeyValueCache:
-    """Rotated keys, values, their positions and what was read of them. `extend` returns a longer cache; this one stays."""
-
-    k: Float[Tensor, "b g s dh"]
-    v: Float[Tensor, "b g s dh"]
-    at: Positions
-
-    @checked_on_failure
-    def extend(self, k: Float[Tensor, "b g t dh"], v: Float[Tensor, "b g t dh"], at: Positions) -> KeyValueCache:
-        """Raises ValueError for keys or values of other rows, heads or channels than the cache has."""
-        for name, held, new in (("k", self.k, k), ("v", self.v, v)):
-            if new.dtype != held.dtype or new.device != held.device:
-                raise TypeError(f"{name}: expected {held.dtype} on {held.device} as in the cache, got {shown(new)}")
-            if new.shape[:2] != held.shape[:2] or new.shape[3] != held.shape[3] or new.shape[2] != at.length:
-                raise ValueError(
-                    f"{name}: expected {list(held.shape)} as the cache has, with the {at.length} tokens of `at`, "
-                    f"got {list(new.shape)}"
-                )
-        at = at.expand(k.shape[0])
-        return KeyValueCache(
-            torch.cat([self.k, k], dim=2), torch.cat([self.v, v], dim=2), Positions.cat([self.at.expand(k.shape[0]), at])
-        )
-
-
-@dataclass(frozen=True, eq=False)
-class MemoryCache(KeyValueCache):
-    """Rotated keys and values of a memory, projected once. It does not grow with the tokens that read it.
-
-    seen   positions of the tokens that have read it, where the encoding reads hidden states; None: there are none yet
-    """
-
-    seen: Positions | None = None
-
-    def extend(self, k: Tensor, v: Tensor, at: Positions) -> KeyValueCache:
-        raise ValueError("cache: holds a memory, which does not grow; decode a longer memory as a new one, without a cache")
 
 
 _ADDING: weakref.WeakKeyDictionary[PositionalEncoding, weakref.ref[Attention]] = weakref.WeakKeyDictionary()
@@ -178,6 +142,8 @@ class Attention(nn.Module):
         if cache is not None and not (isinstance(cache, KeyValueCache) and cache.k.shape[0] == x.shape[0]):
             got = cache.k.shape[0] if isinstance(cache, KeyValueCache) else shown(cache)
             raise ValueError(f"cache: expected the KeyValueCache of {x.shape[0]} rows that decode returned, got {got}")
+        if cache is not None and cache.encoding is not self.encoding:
+            check_written_by(cache, self.encoding)
         if (memory is None) != (at_memory is None):
             raise ValueError("memory, at_memory: expected both or neither")
         if "local" not in self.encoding.traits:
@@ -195,11 +161,16 @@ class Attention(nn.Module):
             return self._across(x, at, cache, causal is True, impl, options)
         if causal is False:
             raise ValueError("causal: decoding without a memory is causal; expected None or True, got False")
+        if isinstance(cache, RingCache):
+            if options.get("mask") is not None:
+                raise ValueError("mask: a ring has no columns that stay; leave the mask out, or decode with a plain cache")
+            if x.shape[1] > 1:
+                return self._one_by_one(x, at, cache, impl, options)
         x, at = self._read(x, at, None if cache is None else cache.at)
         q, k = rotated(self.encoding, self._split(self.query(x)), self._split(self.key(x)), at, at)
         v = self.encoding.rotate(self._split(self.value(x)), at, "value")
         held = self._held(at)
-        past, cache = cache, KeyValueCache(k, v, held) if cache is None else cache.extend(k, v, held)
+        past, cache = cache, KeyValueCache(k, v, held, self.encoding) if cache is None else cache.extend(k, v, held)
         if past is not None and cache.at.consecutive_in != "row":  # it was not seen that they go on
             (_check_counted if at.consecutive_in == "row" else _check_ordered)(at, past.at)
         out = attend_rotated(q, cache.k, cache.v, self.encoding, at, cache.at, impl=impl, **options)
@@ -214,7 +185,17 @@ class Attention(nn.Module):
         source, at = self._read(memory, at)
         k = self.encoding.rotate(self._split(self.key(source)), at, "key")
         v = self.encoding.rotate(self._split(self.value(source)), at, "value")
-        return MemoryCache(k, v, self._held(at))
+        return MemoryCache(k, v, self._held(at), self.encoding)
+
+    def _one_by_one(
+        self, x: Tensor, at: Positions, cache: KeyValueCache, impl: str, options: AttendOptions
+    ) -> tuple[Tensor, KeyValueCache]:
+        """Tokens decoded one after the other, each over what the cache holds then."""
+        outputs = []
+        for n in range(x.shape[1]):
+            out, cache = self.decode(x[:, n : n + 1], at.narrow(n, n + 1), cache, impl=impl, **options)
+            outputs.append(out)
+        return torch.cat(outputs, dim=1), cache
 
     def _across(
         self, x: Tensor, at: Positions, cache: MemoryCache, causal: bool, impl: str, options: AttendOptions

@@ -8,13 +8,16 @@ Legend: b batch, g key heads, t tokens, d d_head.
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
 
-from posenc.encoding import PositionalEncoding
+from posenc.combined import flat_parts
+from posenc.encoding import PositionalEncoding, Side
 from posenc.encodings.bases.learned_rope import MixedRoPE
+from posenc.encodings.cayley_string import CayleySTRING
 from posenc.encodings.rope import RoPE
 from posenc.encodings.xpos import XPos
 from posenc.frequencies import layouts
@@ -85,7 +88,8 @@ def rerotate(
     x = keys.to(torch.float64 if scale != 1 else working_dtype(keys.dtype))
     if encoding.returns != encoding.layout:
         x = convert_keys(x, encoding.returns, encoding.layout, rotary_dim=encoding.rotary_dim, trailing=encoding.trailing)
-    moved = encoding.rotate(x, at, "key" if "key" in encoding.sides else "value")
+    turn = functools.partial(RoPE.rotate, encoding) if isinstance(encoding, CayleySTRING) else encoding.rotate
+    moved = turn(x, at, "key" if "key" in encoding.sides else "value")  # cached keys are in Cayley-STRING's basis already
     if scale != 1:
         moved = torch.cat([moved[..., :still], moved[..., turning] / scale, moved[..., turning.stop :]], dim=-1)
     return moved.to(keys.dtype)
@@ -125,6 +129,26 @@ def rescale_keys(
     scale = torch.ones(old.d_head, dtype=torch.float64, device=keys.device)
     scale[still : still + old.rotary_dim] /= old.frequencies.cos_sin_scale
     return (turned * scale).to(keys.dtype)
+
+
+def moved(
+    keys: Float[Tensor, "b g t d"], values: Float[Tensor, "b g t d"], by: Num[Tensor, "b t"], encoding: PositionalEncoding
+) -> tuple[Float[Tensor, "b g t d"], Float[Tensor, "b g t d"]]:
+    """Cached keys, and values where they turn too, moved by so many positions: part by part of a Stack.
+
+    Raises TypeError for a part that turns them otherwise than by rotations that add up.
+    """
+    for part in flat_parts([encoding]):
+        if turned_by_position(part, keys[:1, :, :1], "key"):
+            keys = rerotate(keys, by=by, encoding=part)
+        if turned_by_position(part, values[:1, :, :1], "value"):
+            values = rerotate(values, by=by, encoding=part)
+    return keys, values
+
+
+def turned_by_position(part: PositionalEncoding, token: Tensor, side: Side) -> bool:
+    """Whether a part of the encoding changes keys, or values, by their position: a temperature changes queries only."""
+    return part.rotate(token, Positions.arange(1, token.shape[2], device=token.device), side) is not token
 
 
 def _per_token(by: float | Tensor, keys: Tensor, axes: int) -> Tensor:

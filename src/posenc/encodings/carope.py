@@ -47,6 +47,7 @@ class CARoPE(ReadsEarlierTokens):
     """
 
     exact_parameters = ("weight", "offset")
+    earlier = 1
 
     @checked
     def __init__(

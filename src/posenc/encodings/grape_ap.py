@@ -51,6 +51,7 @@ class GrapeAP(ReadsEarlierTokens):
     """
 
     traits = frozenset({"local", "norm_preserving", "causal_only"})
+    earlier = 0
 
     @checked
     def __init__(

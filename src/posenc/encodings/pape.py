@@ -45,6 +45,7 @@ class PaPE(ReadsEarlierTokens):
     reads_vectors = False
     traits = frozenset({"local", "shift_invariant", "norm_preserving"})
     exact_parameters = ("directions",)
+    earlier = 0
 
     @checked
     def __init__(self, d_model: int, n_heads: int, *, axes: int = 2, parabolas: int = 50) -> None:

@@ -77,6 +77,7 @@ class PaTH(ReadsEarlierTokens):
         if n_heads % paths:
             raise ValueError(f"n_kv_heads: expected a number that divides n_heads={n_heads}, got {paths}")
         self.d_model, self.n_heads, self.d_head, self.paths, self.conv_size = d_model, n_heads, d_head, paths, conv_size
+        self.earlier = conv_size - 1
         self.down = nn.Parameter(torch.empty(rank, d_model))
         self.up = nn.Parameter(torch.empty(paths * d_head, rank))
         self.taps = nn.Parameter(torch.empty(paths * d_head, conv_size))

@@ -48,6 +48,7 @@ class RePo(ReadsEarlierTokens):
     """
 
     traits = frozenset({"local", "shift_invariant", "norm_preserving"})
+    earlier = 0
 
     @checked
     def __init__(

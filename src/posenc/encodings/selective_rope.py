@@ -84,6 +84,7 @@ class SelectiveRoPE(ReadsEarlierTokens):
             raise ValueError(f"d_model: expected a multiple of parts={parts}, of n_heads unless given, got {d_model}")
         self.d_model, self.n_heads, self.d_head, self.key_heads, self.parts = d_model, n_heads, d_head, key_heads, parts
         self.frequencies = tuple(base ** (-2 * n / d_head) for n in range(d_head // 2))
+        self.earlier = max(1, conv_size - 1)
         self.down = nn.Parameter(torch.empty(rank, d_model))
         self.up = nn.Parameter(torch.empty(key_heads * d_head // 2, rank))
         self.taps = nn.Parameter(torch.empty(key_heads * d_head // 2, conv_size))

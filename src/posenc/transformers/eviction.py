@@ -16,10 +16,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from posenc.attention.rotated_keys import rerotate
+from posenc.attention.rotated_keys import rerotate, turned_by_position
 from posenc.combined import flat_parts
-from posenc.encoding import PositionalEncoding, Side
-from posenc.positions import Positions
 from posenc.support.checks import shown
 from posenc.support.identity import label
 from posenc.support.tensors import integers
@@ -98,7 +96,7 @@ def _of_layer(n: int, layer: Layer | None, held: Any, index: Tensor) -> tuple[Te
         return keys, values  # attention rotates what it is handed
     by = (torch.arange(len(index), device=index.device) - index)[None]
     for part in flat_parts([encoding]):
-        if _turns(part, keys.new_zeros(1, layer.keys[0], 1, layer.keys[1]), "key"):
+        if turned_by_position(part, keys.new_zeros(1, layer.keys[0], 1, layer.keys[1]), "key"):
             if (keys.shape[1], keys.shape[3]) != layer.keys:
                 raise TypeError(
                     f"cache: layer {n} holds keys of {list(keys.shape[1::2])} heads and channels, expected "
@@ -106,11 +104,6 @@ def _of_layer(n: int, layer: Layer | None, held: Any, index: Tensor) -> tuple[Te
                     "moved"
                 )
             keys = rerotate(keys, by=by, encoding=part)
-        if _turns(part, values[:1, :, :1], "value"):
+        if turned_by_position(part, values[:1, :, :1], "value"):
             values = rerotate(values, by=by, encoding=part)
     return keys, values
-
-
-def _turns(part: PositionalEncoding, token: Tensor, side: Side) -> bool:
-    """Whether a part of the encoding changes keys, or values, by their position: a temperature changes queries only."""
-    return part.rotate(token, Positions.arange(1, 1, device=token.device), side) is not token

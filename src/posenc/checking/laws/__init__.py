@@ -11,6 +11,7 @@ Draw the parameters of a learned encoding first (`draw_parameters`): a table of 
     rows            a token's row depends on the token alone
     arrangements    the same tokens in chunks, packed, padded, sharded, shifted, in another order, at other strides
     attention_module  posenc.Attention is what its parts are
+    caches          what is rolled back, dropped, kept in a ring or reordered, row by row
     state           where configuration lives, and what a call may write
     compilation     torch.compile
     derivatives     gradients
@@ -29,6 +30,7 @@ from posenc.checking.laws import (  # noqa: F401 (each adds its laws to LAWS)
     arrangements,
     attention_module,
     backends,
+    caches,
     checkpointing,
     compilation,
     derivatives,

@@ -82,7 +82,12 @@ class ReadsEarlierTokens(PositionalEncoding):
     """Says for every token a state that depends on the hidden states of this token and of those before it.
 
     A class says `state_of`; `read_hidden` puts the state into the positions, and `state` takes it out again.
+
+    earlier   how many of the tokens before it in its document a token's state is made of, through what is stored of them:
+              1 for a running sum, conv_size - 1 for a short convolution. None: all, which a cache then keeps
     """
+
+    earlier: int | None = None
 
     traits = frozenset({"local", "shift_invariant", "norm_preserving", "causal_only"})
     learned_tables = True
@@ -124,6 +129,7 @@ class ForgetGates(ReadsEarlierTokens):
     """
 
     exact_parameters = ("offset",)
+    earlier = 1
 
     def __init__(self, d_model: int, n_heads: int, *, per_head: int = 1, offset: float = 0.0, **configuration: Any) -> None:
         super().__init__(d_model=d_model, n_heads=n_heads, **configuration)

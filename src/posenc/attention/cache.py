@@ -1,0 +1,373 @@
+"""What decoding keeps of the tokens of every row, and what may be done with it.
+
+    cache.crop(lengths)            the first tokens of every row stay: rejected drafts are rolled back
+    cache.reorder(rows)            rows in another order, some of them twice: beams, forks of a prompt
+    cache.evict(keep)              some tokens are dropped; the others keep their positions, or are numbered anew
+    cache.ring(capacity, sinks=4)  from now on at most `capacity` tokens a row: the first four and the latest
+
+A cache is a value. Each of these returns a new one, in which keys, values, positions and what was read of hidden states
+belong together row by row; the old one stays as it was, so that a copy is free. What is refused has changed nothing.
+
+Legend: b batch, g key heads, s stored tokens, m kept tokens, t new tokens, dh channels of a head.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Self
+
+import torch
+from torch import Tensor
+from torch.utils import _pytree
+
+from posenc.attention.rotated_keys import moved
+from posenc.encoding import PositionalEncoding
+from posenc.encodings.bases.content_dependent import ReadsEarlierTokens, by_document_and_order, taken
+from posenc.positions import Consecutive, Positions
+from posenc.support import checks
+from posenc.support.checked import checked, checked_on_failure
+from posenc.support.checks import shown
+from posenc.support.identity import label
+from posenc.support.tensors import check_accepted, integers, readable
+
+if TYPE_CHECKING:
+    from posenc.support.shapes import Bool, Float, Int
+
+
+@dataclass(frozen=True, eq=False)
+class KeyValueCache:
+    """Rotated keys, values, their positions and what was read of them. `extend` returns a longer cache; this one stays.
+
+    encoding   what rotated the keys: another one is refused, and `evict` turns keys with it. None: not known
+    """
+
+    k: Float[Tensor, "b g s dh"]
+    v: Float[Tensor, "b g s dh"]
+    at: Positions
+    encoding: PositionalEncoding | None = None
+
+    @property
+    def lengths(self) -> Int[Tensor, "b"]:
+        """Tokens that every row holds, padding and rejected drafts not counted: for `Positions.decode` while none was
+        dropped without `renumber`."""
+        return (self.at.document >= 0).sum(dim=1).expand(self.k.shape[0])
+
+    @checked_on_failure
+    def extend(self, k: Float[Tensor, "b g t dh"], v: Float[Tensor, "b g t dh"], at: Positions) -> KeyValueCache:
+        """Raises ValueError for keys or values of other rows, heads or channels than the cache has."""
+        for name, held, new in (("k", self.k, k), ("v", self.v, v)):
+            if new.dtype != held.dtype or new.device != held.device:
+                raise TypeError(f"{name}: expected {held.dtype} on {held.device} as in the cache, got {shown(new)}")
+            if new.shape[:2] != held.shape[:2] or new.shape[3] != held.shape[3] or new.shape[2] != at.length:
+                raise ValueError(
+                    f"{name}: expected {list(held.shape)} as the cache has, with the {at.length} tokens of `at`, "
+                    f"got {list(new.shape)}"
+                )
+        rows = k.shape[0]
+        before = self.at if self.at.batch == rows else self.at.expand(rows)
+        at = Positions.cat([before, at if at.batch == rows else at.expand(rows)])
+        return KeyValueCache(torch.cat([self.k, k], dim=2), torch.cat([self.v, v], dim=2), at, self.encoding)
+
+    @checked_on_failure
+    def crop(self, lengths: int | Int[Tensor, "b"] | Sequence[int]) -> Self:
+        """The first `lengths` tokens of every row, in causal order: the others are as if they had never been seen.
+
+            cache.crop(n)            the same number in every row
+            cache.crop([5, 7])       one for each row: accepted drafts of speculative decoding
+
+        Padding is not counted. The next token of a row goes on at position `lengths`, where its positions count up from 0.
+        No key is copied: columns that no row needs are cut off, and what is left of rejected tokens becomes padding, which
+        `evict` removes.
+
+        Raises ValueError for a negative length, for more tokens than a row holds, and for another number of rows.
+        """
+        at = _first_tokens(self.at.expand(self.k.shape[0]), lengths)
+        return replace(self, k=self.k[:, :, : at.length], v=self.v[:, :, : at.length], at=at)
+
+    @checked_on_failure
+    def reorder(self, rows: Int[Tensor, "n"] | Sequence[int]) -> Self:
+        """The rows in this order; a row may come several times, or not at all: beams, or one prompt for several answers.
+
+        Rows that follow one another in the cache are not copied.
+
+        Raises IndexError for a row that there is not.
+        """
+        chosen = _index_of_rows(rows, self.k.shape[0])
+        return replace(
+            self, k=_rows(self.k, chosen), v=_rows(self.v, chosen), at=_rows_at(self.at, self.k.shape[0], chosen)
+        )
+
+    @checked
+    def evict(self, keep: Bool[Tensor, "#b s"], *, renumber: bool = False) -> Self:
+        """The tokens where `keep` is True; the others are dropped and their memory is freed.
+
+        keep       [b, s] or [1, s], a column for each stored one; padding is dropped, whatever it says. Rows of other
+                   numbers of kept tokens end with padding
+        renumber   False: kept tokens keep their positions, and the next token goes on where it would have. True: those of
+                   each document are counted anew from 0, their rotated keys turned to where they are now, and the next
+                   token goes on at `lengths`, as StreamingLLM counts (Xiao et al. 2023, section 3.2)
+
+        Tokens after it see what is left as if it were alone, at the positions and with the states that it has: with methods
+        that count or sum along the keys (CoPE, PaTH) along those that are left. Keys and values of later layers still hold
+        what their tokens had read of dropped ones. Keys that are turned are rounded once more.
+        Off the CPU it waits for the device, since the size of the result is in `keep`.
+
+        Raises ValueError for a mask of another shape; where the state of the next token is made of a token that is dropped,
+        as running sums are of the last one; and with `renumber` for an encoding whose keys hold positions otherwise than by
+        a rotation that adds up, and for positions of several coordinates or of real numbers.
+        """
+        rows, stored = self.k.shape[0], self.k.shape[2]
+        if keep.shape not in ((rows, stored), (1, stored)) or keep.is_meta:
+            raise ValueError(
+                f"keep: expected bool [{rows}, {stored}] or [1, {stored}], a column for each stored token, "
+                f"got {shown(keep)}"
+            )
+        at = self.at.expand(rows)
+        real = at.document >= 0
+        keep = keep.to(self.k.device).expand(rows, stored) & real
+        _check_states(self.encoding, at, real & ~keep)
+        count = keep.sum(dim=1)
+        most = int(count.max()) if rows else 0
+        index = (~keep).to(torch.uint8).argsort(dim=1, stable=True)[:, :most]  # kept tokens first, as they stand
+        at = _taken_at(at, index, torch.arange(most, device=count.device) < count[:, None])
+        k, v = _taken(self.k, index), _taken(self.v, index)
+        if renumber:
+            at, by = _counted_anew(at)
+            k, v = moved(k, v, by, _rotating(self.encoding))
+        return replace(self, k=k, v=v, at=at)
+
+    @checked_on_failure
+    def ring(self, capacity: int, *, sinks: int = 0) -> RingCache:
+        """The same tokens as a cache of a fixed size: each row holds its first `sinks` tokens and the latest others.
+
+        Positions stay as they were. Raises ValueError unless 0 <= sinks < capacity, and as `evict` does.
+        """
+        checks.whole(capacity=capacity)
+        checks.whole(0, sinks=sinks)
+        if sinks >= capacity:
+            raise ValueError(
+                f"sinks: expected fewer than capacity={capacity}, which holds the latest tokens too, got {sinks}"
+            )
+        for part in _parts_with_states(self.encoding):
+            if part.earlier is None or part.earlier > capacity - sinks:
+                needed = "all tokens" if part.earlier is None else f"the {part.earlier} latest tokens"
+                raise ValueError(f"capacity: {label(part)} goes on from {needed} of a row, got room for {capacity - sinks}")
+        return RingCache(self.k, self.v, self.at, self.encoding, capacity, sinks).with_room(0)
+
+
+@dataclass(frozen=True, eq=False)
+class RingCache(KeyValueCache):
+    """At most `capacity` tokens a row: the first `sinks` ones and the latest. Each new token takes the place of the oldest
+    of the others, row by row. Its memory is its capacity.
+
+    A token sees what the ring holds once it is in there. `Attention.decode` writes the tokens of one call one after the
+    other, so that the size of a call changes nothing.
+    """
+
+    capacity: int = 1
+    sinks: int = 0
+
+    def with_room(self, tokens: int) -> Self:
+        """The ring without the tokens whose places the next `tokens` ones take."""
+        at = self.at.expand(self.k.shape[0])
+        place, count = _places(at)
+        latest = self.capacity - self.sinks - tokens
+        keep = (at.document >= 0) & ((place < self.sinks) | (place >= count - latest))
+        full = self.k.shape[2] + tokens > self.capacity
+        return self.evict(keep) if full else self
+
+    def extend(self, k: Tensor, v: Tensor, at: Positions) -> RingCache:
+        """Raises ValueError for more tokens than the ring has places for, and as that of `KeyValueCache`."""
+        if at.length > self.capacity - self.sinks:
+            raise ValueError(
+                f"at: expected at most {self.capacity - self.sinks} tokens, for which the ring has places, got {at.length}"
+            )
+        longer = KeyValueCache.extend(self.with_room(at.length), k, v, at)
+        return RingCache(longer.k, longer.v, longer.at, self.encoding, self.capacity, self.sinks)
+
+    def crop(self, lengths: int | Tensor | Sequence[int]) -> Self:
+        """Raises ValueError for a ring that is full: it has dropped what rejected tokens took the places of."""
+        if bool((self.lengths >= self.capacity).any()):
+            raise ValueError(
+                "lengths: a row of the ring is full, and the tokens that rejected ones replaced are gone; go back to the "
+                "cache as it was before them, which is still what it was"
+            )
+        return super().crop(lengths)
+
+
+@dataclass(frozen=True, eq=False)
+class MemoryCache(KeyValueCache):
+    """Rotated keys and values of a memory, projected once. It does not grow with the tokens that read it.
+
+    seen   positions of the tokens that have read it, where the encoding reads hidden states; None: there are none yet
+    """
+
+    seen: Positions | None = None
+
+    def extend(self, k: Tensor, v: Tensor, at: Positions) -> KeyValueCache:
+        raise ValueError("cache: holds a memory, which does not grow; decode a longer memory as a new one, without a cache")
+
+    def crop(self, lengths: int | Tensor | Sequence[int]) -> Self:
+        """The memory stays whole; of the tokens that have read it the first `lengths` are left."""
+        return self if self.seen is None else replace(self, seen=_first_tokens(self.seen, lengths))
+
+    def reorder(self, rows: Tensor | Sequence[int]) -> Self:
+        reordered, before = super().reorder(rows), self.k.shape[0]
+        if self.seen is None:
+            return reordered
+        return replace(reordered, seen=_rows_at(self.seen, before, _index_of_rows(rows, before)))
+
+    def ring(self, capacity: int, *, sinks: int = 0) -> RingCache:
+        raise ValueError("cache: holds a memory, which does not grow and needs no ring")
+
+
+def check_written_by(cache: KeyValueCache, encoding: PositionalEncoding) -> None:
+    """Raises ValueError for a cache whose keys another encoding rotated; a copy of the same configuration is the same."""
+    if cache.encoding is None or cache.encoding is encoding:
+        return
+    written, asked = (
+        [(type(part), part.configuration) for part in whole.modules() if isinstance(part, PositionalEncoding)]
+        for whole in (cache.encoding, encoding)
+    )
+    if written != asked:
+        raise ValueError(
+            f"cache: was written with {label(cache.encoding)}, and this block has {label(encoding)}; decode its "
+            "tokens again"
+        )
+
+
+# Positions of a cache -------------------------------------------------------------------------------------------------
+
+
+def _first_tokens(at: Positions, lengths: int | Tensor | Sequence[int]) -> Positions:
+    """The columns up to the last token that stays, with -1 as the document of those that do not."""
+    if isinstance(lengths, int) and not isinstance(lengths, bool):
+        checks.whole(0, lengths=lengths)
+        lengths = torch.full((at.batch,), lengths)
+    given = integers("lengths", lengths, "[b], one for each row, or one number")
+    if len(given) != at.batch:
+        raise ValueError(f"lengths: expected one for each of {at.batch} rows, got {len(given)}")
+    real = at.document >= 0
+    held, wanted = real.sum(dim=1), given.to(real.device)
+    if readable(held) and readable(wanted):
+        wrong = ((wanted < 0) | (wanted > held)).nonzero().flatten().tolist()
+        if wrong:
+            row = wrong[0]
+            raise ValueError(f"lengths: row {row} holds {held[row]} tokens, expected 0 to {held[row]}, got {wanted[row]}")
+    else:
+        check_accepted(wanted, (wanted >= 0) & (wanted <= held), "lengths: a row does not hold {} tokens")
+    in_order = at.consecutive_in == "row"
+    if in_order and readable(given) and given.numel() and bool((given == given[0]).all()):
+        return at.narrow(0, int(given[0]))
+    order = at.order.masked_fill(~real, torch.iinfo(torch.int64).max)
+    place = order.argsort(dim=1, stable=True).argsort(dim=1)
+    stays = real & (place < wanted[:, None])
+    document = at.document.masked_fill(~stays, -1)
+    consecutive: Consecutive | None = None if at.consecutive_in is None else "document"
+    cropped = Positions(at.coords, at.order, document, consecutive, at.tables, at.states)
+    if not readable(stays):
+        return cropped  # columns of padding alone stay: to find them is to wait for the device
+    needed = stays.any(dim=0).nonzero()
+    return cropped.narrow(0, int(needed[-1]) + 1 if len(needed) else 0)
+
+
+def _places(at: Positions) -> tuple[Int[Tensor, "b s"], Int[Tensor, "b s"]]:
+    """The place of every token in its document, in causal order from 0, and how many tokens the document has there."""
+    index = by_document_and_order(at)
+    document = at.document.gather(1, index)
+    first, end = (torch.searchsorted(document, document, right=right) for right in (False, True))
+    place, back = torch.arange(at.length, device=index.device) - first, index.argsort(dim=1)
+    return place.gather(1, back), (end - first).gather(1, back)
+
+
+def _counted_anew(at: Positions) -> tuple[Positions, Int[Tensor, "b m"]]:
+    """Tokens of every document at 0, 1, 2, … in causal order, without tables; and by how much each has moved."""
+    if at.coords.ndim != 2 or at.coords.dtype != torch.int64:
+        raise ValueError(
+            f"renumber: expected tokens that are counted, got coordinates {at.coords.dtype} {list(at.coords.shape)}"
+        )
+    place, _ = _places(at)
+    stand = torch.arange(at.length, device=place.device)
+    in_order = bool(((place == stand) & (at.document == 0) | (at.document < 0)).all())
+    anew = Positions(place, place, at.document, "document" if in_order else None, states=at.states)
+    return anew.narrow(0, at.length), (place - at.coords).masked_fill(at.document < 0, 0)
+
+
+def _taken_at(at: Positions, index: Int[Tensor, "b m"], real: Bool[Tensor, "b m"]) -> Positions:
+    """The tokens of every row at its own indices; those that are not real become padding."""
+    at = _pytree.tree_map(lambda tensor: taken(tensor, index), at)
+    return Positions(at.coords, at.order, at.document.masked_fill(~real, -1), None, at.tables, at.states)
+
+
+def _taken(x: Float[Tensor, "b g s d"], index: Int[Tensor, "b m"]) -> Float[Tensor, "b g m d"]:
+    if readable(index) and bool((index == index[:1]).all()):
+        return x[:, :, index[0]] if len(index) else x[:, :, : index.shape[1]]
+    return x.gather(2, index[:, None, :, None].expand(-1, x.shape[1], -1, x.shape[3]))
+
+
+# Rows of a cache ------------------------------------------------------------------------------------------------------
+
+
+def _index_of_rows(rows: Tensor | Sequence[int], held: int) -> Tensor | slice:
+    """A slice where the rows follow one another. Raises IndexError for one that there is not."""
+    index = integers("rows", rows, "[n], rows of the cache")
+    if not readable(index):
+        check_accepted(index, (index >= 0) & (index < held), f"rows: there are rows 0 … {held - 1}, got {{}}")
+        return index
+    wrong = [row for row in index.tolist() if not 0 <= row < held]
+    if wrong:
+        raise IndexError(f"rows: the cache has rows 0 … {held - 1}, got {wrong[0]}")
+    in_a_row = len(index) > 0 and bool((index.diff() == 1).all())
+    return slice(int(index[0]), int(index[-1]) + 1) if in_a_row else index
+
+
+def _rows(x: Tensor, chosen: Tensor | slice) -> Tensor:
+    return x[chosen] if isinstance(chosen, slice) else x.index_select(0, chosen.to(x.device))
+
+
+def _rows_at(at: Positions, held: int, chosen: Tensor | slice) -> Positions:
+    """One row that serves all goes on to serve all."""
+    count = chosen.stop - chosen.start if isinstance(chosen, slice) else len(chosen)
+
+    def of(tensor: Tensor) -> Tensor:
+        same = tensor.shape[0] == 1 or (tensor.stride(0) == 0 and tensor.shape[0] > 0)
+        return tensor[:1].expand(count, *tensor.shape[1:]) if same else _rows(tensor, chosen)
+
+    chosen_rows: Positions = _pytree.tree_map(of, at.expand(held))
+    return chosen_rows
+
+
+# What an encoding says of its caches ----------------------------------------------------------------------------------
+
+
+def _parts_with_states(encoding: PositionalEncoding | None) -> list[ReadsEarlierTokens]:
+    return [] if encoding is None else [part for part in encoding.modules() if isinstance(part, ReadsEarlierTokens)]
+
+
+def _check_states(encoding: PositionalEncoding | None, at: Positions, dropped: Bool[Tensor, "b s"]) -> None:
+    """Raises ValueError where a token is dropped that the state of the next one is made of."""
+    for part in _parts_with_states(encoding):
+        if part.earlier == 0 or not bool(dropped.any()):
+            continue
+        place, count = _places(at)
+        needed = dropped if part.earlier is None else dropped & (place >= count - part.earlier)
+        if bool(needed.any()):
+            row = int(needed.any(dim=1).nonzero()[0])
+            latest = "all tokens" if part.earlier is None else f"the latest {part.earlier}"
+            raise ValueError(
+                f"keep: the next token's state of {label(part)} goes on from {latest} of a document, and row {row} drops "
+                f"{'one' if part.earlier != 1 else 'it'}; keep what it goes on from"
+            )
+
+
+def _rotating(encoding: PositionalEncoding | None) -> PositionalEncoding:
+    """The encoding whose keys can be moved. Raises ValueError for one whose keys or states hold more than a rotation."""
+    if encoding is None:
+        raise ValueError("renumber: this cache does not know what rotated its keys; make it with its encoding")
+    if "embed" in encoding.seams or _parts_with_states(encoding):
+        raise ValueError(
+            f"renumber: keys of {label(encoding)} hold more than a rotation of their position, so that kept tokens cannot "
+            "be moved; evict without renumber, or decode them again"
+        )
+    return encoding

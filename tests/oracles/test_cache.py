@@ -1,0 +1,207 @@
+"""What is done to a cache: values that stay as they were, memory that is not copied or freed, and what is refused by name.
+
+That the results are right is for the laws of checking/laws/caches.py.
+"""
+
+import copy
+
+import pytest
+import torch
+
+from posenc import Attention, KeyValueCache, Positions, Stack, create
+from posenc.attention.cache import RingCache
+
+SIZES = {"d_model": 32, "n_heads": 4, "max_positions": 64}
+PADDED = torch.tensor([[0, 1, 1, 1, 1, 1], [1, 1, 1, 1, 0, 0]])
+
+
+def decoded(name="rope", at=None, tokens=6, dtype=torch.float32):
+    torch.manual_seed(0)
+    module = Attention(32, 4, create(name, **SIZES)).to(dtype)
+    x = torch.randn(2, tokens, 32, dtype=dtype)
+    _, cache = module.decode(x, Positions.arange(2, tokens) if at is None else at)
+    return module, x, cache
+
+
+def parts(cache):
+    at = cache.at
+    return [cache.k, cache.v, at.coords, at.order, at.document, *(x for of in at.states.values() for x in of)]
+
+
+@pytest.mark.parametrize(
+    ("method", "given", "error", "message"),
+    [
+        ("crop", [6, 3], ValueError, r"^lengths: row 0 holds 5 tokens, expected 0 to 5, got 6"),
+        ("crop", 5, ValueError, r"^lengths: row 1 holds 4 tokens, expected 0 to 4, got 5"),
+        ("crop", -1, ValueError, r"^lengths: expected a whole number from 0, got -1"),
+        ("crop", [1, 2, 3], ValueError, r"^lengths: expected one for each of 2 rows, got 3"),
+        ("crop", [1.0, 2.0], ValueError, r"^lengths: expected integers"),
+        ("reorder", [0, 2], IndexError, r"^rows: the cache has rows 0 … 1, got 2"),
+        ("reorder", [-1], IndexError, r"^rows: the cache has rows 0 … 1, got -1"),
+        (
+            "evict",
+            torch.ones(2, 5, dtype=torch.bool),
+            ValueError,
+            r"^keep: expected bool \[2, 6\] or \[1, 6\], .* \[2, 5\]",
+        ),
+        ("evict", torch.ones(2, 6), ValueError, r"^keep: expected bool \[2, 6\]"),
+        ("ring", 0, ValueError, r"^capacity: expected a whole number from 1"),
+    ],
+)
+def test_bad_input_is_one_error_and_the_cache_is_as_it_was(method, given, error, message):
+    _, _, cache = decoded("fox", Positions.from_mask(PADDED))
+    before = [x.clone() for x in parts(cache)]
+    with pytest.raises(error, match=message):
+        getattr(cache, method)(given)
+    assert all(map(torch.equal, parts(cache), before))
+
+
+@pytest.mark.parametrize("name", ["rope", "fox", "selective_rope"])
+def test_every_operation_leaves_the_cache_as_it_was(name):
+    module, x, cache = decoded(name)
+    before = [part.clone() for part in parts(cache)]
+    keep = torch.tensor([[True, False, True, True, True, True]])
+    for other in (cache.crop([2, 4]), cache.reorder([1, 1, 0]), cache.evict(keep), cache.ring(5, sinks=1)):
+        module.decode(
+            x[:1, :1].expand(len(other.k), -1, -1),
+            Positions.decode(other.at.coords.masked_fill(other.at.document < 0, -1).amax(1) + 1),
+            other,
+        )
+    assert all(map(torch.equal, parts(cache), before))
+
+
+def test_a_crop_and_rows_that_follow_one_another_copy_no_key():
+    _, _, cache = decoded()
+    for other in (cache.crop(4), cache.crop([4, 2]), cache.reorder([0, 1]), cache.reorder([1])):
+        assert other.k.untyped_storage().data_ptr() == cache.k.untyped_storage().data_ptr()
+        assert other.v.untyped_storage().data_ptr() == cache.v.untyped_storage().data_ptr()
+    assert cache.crop([4, 2]).k.shape[2] == 4  # columns that no row needs are cut off
+    assert cache.crop(0).k.shape[2] == 0
+    assert cache.crop([4, 2]).lengths.tolist() == [4, 2]
+
+
+def test_what_is_dropped_gives_its_memory_back():
+    _, _, cache = decoded()
+    keep = torch.zeros(1, 6, dtype=torch.bool)
+    keep[:, :3] = True
+    kept = cache.evict(keep)
+    assert kept.k.untyped_storage().nbytes() == cache.k.untyped_storage().nbytes() // 2
+    holes = cache.crop([1, 3])  # rejected tokens are padding until they are dropped
+    assert holes.evict(torch.ones(1, 3, dtype=torch.bool)).at.document.tolist() == [[0, -1, -1], [0, 0, 0]]
+
+
+def test_the_memory_of_a_ring_is_its_capacity():
+    module, x, cache = decoded("rope")
+    ring = cache.ring(4, sinks=1)
+    for n in range(6, 12):
+        _, ring = module.decode(x[:, :1], Positions.decode([n, n]), ring)
+        assert isinstance(ring, RingCache)
+        assert ring.k.shape[2] == 4
+        assert ring.k.untyped_storage().nbytes() == ring.k.nbytes
+        assert ring.at.coords.tolist() == [[0, n - 2, n - 1, n]] * 2
+
+
+def test_rows_of_a_ring_fill_up_by_themselves():
+    module, x, cache = decoded("rope", Positions.from_mask(PADDED))
+    ring = cache.ring(5)
+    for n in range(3):
+        _, ring = module.decode(x[:, :1], Positions.decode([5 + n, 4 + n]), ring)
+        assert ring.k.shape[2] <= 5
+    assert [sorted(row) for row in ring.at.coords.tolist()] == [[3, 4, 5, 6, 7], [2, 3, 4, 5, 6]]
+
+
+def test_a_full_ring_is_not_rolled_back_and_says_what_to_do():
+    module, x, cache = decoded("rope")
+    ring = cache.ring(8).crop(5)
+    assert ring.lengths.tolist() == [5, 5]
+    with pytest.raises(ValueError, match=r"^lengths: a row of the ring is full, .* go back to the cache as it was"):
+        cache.ring(6).crop(5)
+    with pytest.raises(ValueError, match=r"^sinks: expected fewer than capacity=4"):
+        cache.ring(4, sinks=4)
+    with pytest.raises(ValueError, match=r"^mask: a ring has no columns that stay"):
+        module.decode(x[:, :1], Positions.decode([5, 5]), ring, mask=torch.ones(1, 1, 1, 6, dtype=torch.bool))
+
+
+def test_a_method_that_cannot_refuses_by_name():
+    everything = torch.ones(1, 6, dtype=torch.bool)
+    for name in ("sinusoidal", "floater", "learned"):
+        _, _, cache = decoded(name)
+        assert cache.evict(everything).lengths.tolist() == [6, 6]
+        with pytest.raises(ValueError, match=r"^renumber: keys of \w+\(.* hold more than a rotation"):
+            cache.evict(everything, renumber=True)
+    last = everything.clone()
+    last[:, -1] = False
+    _, _, cache = decoded("fox")
+    with pytest.raises(ValueError, match=r"^keep: the next token's state of FoX\(.* goes on from the latest 1 "):
+        cache.evict(last)
+    _, _, cache = decoded("path")
+    last[:, -2:] = torch.tensor([False, True])
+    with pytest.raises(ValueError, match=r"^keep: the next token's state of PaTH\(.* the latest 2 "):
+        cache.evict(last)
+    with pytest.raises(ValueError, match=r"^capacity: PaTH\(.* goes on from the 2 latest tokens of a row, got room for 1"):
+        cache.ring(2, sinks=1)
+    _, _, cache = decoded("pope")
+    with pytest.raises((TypeError, ValueError), match=r"PoPE"):
+        cache.evict(everything, renumber=True)
+
+
+@pytest.mark.parametrize("name", ["rope", "xpos", "alibi", "t5", "nope", "yarn", "cope"])
+def test_what_can_be_numbered_anew_is(name):
+    """So that the law of dropped tokens is not held by refusing."""
+    module, x, cache = decoded(name)
+    keep = torch.tensor([[True, False, False, True, True, True], [True, True, False, True, True, True]])
+    moved = cache.evict(keep, renumber=True)
+    assert moved.at.coords.masked_fill(moved.at.document < 0, -1).tolist() == [[0, 1, 2, 3, -1], [0, 1, 2, 3, 4]]
+    module.decode(x[:, :1], Positions.decode(moved.lengths), moved)
+
+
+def test_a_temperature_needs_no_turn_of_keys():
+    torch.manual_seed(0)
+    encoding = Stack(create("rope", d_head=8), create("log_n", trained_length=4))
+    module, x = Attention(32, 4, encoding), torch.randn(2, 7, 32)
+    _, cache = module.decode(x[:, :6], Positions.arange(2, 6))
+    keep = torch.tensor([[True, True, False, False, True, True]])
+    out, _ = module.decode(x[:, 6:], Positions.decode([4, 4]), cache.evict(keep, renumber=True))
+    expected = module(x[:, [0, 1, 4, 5, 6]], Positions.arange(2, 5))[:, -1:]
+    torch.testing.assert_close(out, expected)
+
+
+def test_a_cache_of_another_encoding_or_dtype_is_refused():
+    module, x, cache = decoded("rope")
+    other, _, _ = decoded("alibi")
+    with pytest.raises(ValueError, match=r"^cache: was written with RoPE\(.*\), and this block has ALiBi\("):
+        other.decode(x[:, :1], Positions.decode([6, 6]), cache)
+    with pytest.raises(TypeError, match=r"^k: expected torch.float32 on cpu as in the cache, got .*float64"):
+        copy.deepcopy(module).double().decode(x[:, :1].double(), Positions.decode([6, 6]), cache)
+    copy.deepcopy(module).decode(x[:, :1], Positions.decode([6, 6]), cache)  # a copy of the same configuration goes on
+    unknown = KeyValueCache(cache.k, cache.v, cache.at)
+    module.decode(x[:, :1], Positions.decode([6, 6]), unknown)
+    with pytest.raises(ValueError, match=r"^renumber: this cache does not know what rotated its keys"):
+        unknown.evict(torch.ones(1, 6, dtype=torch.bool), renumber=True)
+
+
+@pytest.mark.parametrize("name", ["rope", "fox"])
+def test_rows_and_drafts_of_cross_attention(name):
+    """The memory stays whole; rows go with their memory, and what was read of rejected tokens is rolled back."""
+    torch.manual_seed(0)
+    module, x, memory = Attention(32, 4, create(name, **SIZES)), torch.randn(2, 6, 32), torch.randn(2, 5, 32)
+    along = {"causal": True}
+    _, cache = module.decode(x[:, :3], Positions.arange(2, 3), None, memory, Positions.arange(2, 5), **along)
+    _, longer = module.decode(torch.randn(2, 2, 32), Positions.arange(2, 2, 3), cache, **along)
+    expected = module(x.flip(0)[:, :4], Positions.arange(2, 4), memory.flip(0), Positions.arange(2, 5), **along)[:, 3:]
+    out, _ = module.decode(x.flip(0)[:, 3:4], Positions.decode([3, 3]), longer.crop(3).reorder([1, 0]), **along)
+    torch.testing.assert_close(out, expected)
+    with pytest.raises(ValueError, match="holds a memory, which does not grow"):
+        cache.ring(4)
+
+
+def test_packed_documents_are_numbered_anew_each_by_itself():
+    torch.manual_seed(0)
+    module, x = Attention(32, 4, create("rope", **SIZES)), torch.randn(1, 7, 32)
+    _, cache = module.decode(x, Positions.packed([0, 3, 7]))
+    keep = torch.tensor([[True, False, True, False, True, True, True]])
+    moved = cache.evict(keep, renumber=True)
+    assert moved.at.coords.tolist() == [[0, 1, 0, 1, 2]]
+    assert moved.at.document.tolist() == [[0, 0, 1, 1, 1]]
+    keys = module.encoding.rotate(module._split(module.key(x))[:, :, [0, 2, 4, 5, 6]], moved.at, "key")
+    torch.testing.assert_close(moved.k, keys)

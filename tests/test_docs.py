@@ -55,6 +55,17 @@ def test_the_page_of_backends_runs_as_printed_in_both_languages(capsys):
         assert blocks("backends.md", language) == blocks("backends.zh-CN.md", language)
 
 
+def test_the_recipes_of_caches_run_as_printed_in_both_languages(capsys):
+    namespace = {}
+    for code in blocks("caches.md", "python"):
+        exec(compile(code, "caches.md", "exec"), namespace)
+    printed = capsys.readouterr().out
+    assert printed == "".join(blocks("caches.md", "output"))
+    assert "False" not in printed
+    for language in ("python", "output"):
+        assert blocks("caches.md", language) == blocks("caches.zh-CN.md", language)
+
+
 def test_the_page_of_check_runs_as_printed_in_both_languages(capsys):
     namespace = {}
     for code in blocks("check.md", "python"):

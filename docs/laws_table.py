@@ -9,7 +9,7 @@ from posenc.checking.table import rows
 from posenc.support.languages import Language, Words
 
 HEADS = Words("law | says | tried on", "定律 | 内容 | 检验的对象")
-KINDS = {"encoding": Words("encoding", "编码"), "model": Words("model", "模型")}
+KINDS = {"cache": Words("cache", "缓存"), "encoding": Words("encoding", "编码"), "model": Words("model", "模型")}
 
 
 def laws_table(language: Language) -> str:

@@ -11,6 +11,7 @@ buckets) is identified from the numbers. `posenc.laws` tries the laws of encodin
     table.py         every law's name and sentence, for callables, encodings and models
     engine.py        trying, shrinking, confirming
     arrangements.py tokenwise.py rotation.py biases.py attention.py surroundings.py      the laws of callables
+    caches.py        check_cache(write, read, crop): the laws of anyone's cache
     laws/            the laws of encodings; those of models are in posenc.transformers
     bugs.toml        the classes of bugs, with threads
     diagnosis.py     from the laws that fail and the identity to one bug and its fix

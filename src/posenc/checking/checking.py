@@ -10,7 +10,7 @@ from typing import Any, get_args
 
 import torch
 
-from posenc.checking import arrangements, attention, biases, rotation, surroundings, tokenwise
+from posenc.checking import arrangements, attention, biases, caches, rotation, surroundings, tokenwise
 from posenc.checking.adapters import of_positions
 from posenc.checking.bugs import BUGS
 from posenc.checking.diagnosis import EXPECTED, diagnosed, of_failures
@@ -23,7 +23,7 @@ from posenc.encoding import PositionalEncoding
 from posenc.support import checks
 from posenc.support.checked import checked
 
-MODULES = (rotation, arrangements, tokenwise, biases, attention, surroundings)  # imported for the laws that they add
+MODULES = (rotation, arrangements, tokenwise, biases, attention, surroundings, caches)  # imported for the laws that they add
 AFTER_ALL_OTHERS = "earlier_calls_do_not_matter"
 TAKEN, GIVEN_BACK, TOLD = "positions_are_taken", "all_channels_are_given_back", "no_fact_is_nan"
 _CLASS = {

@@ -14,7 +14,7 @@ from posenc.checking.subject import Seam
 from posenc.support.data_files import beside
 from posenc.support.languages import Words
 
-KINDS = (*get_args(Seam), "encoding", "model")
+KINDS = (*get_args(Seam), "cache", "encoding", "model")
 SENTENCES: dict[str, Words] = beside(__file__, say)["laws"]
 
 

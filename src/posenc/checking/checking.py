@@ -23,7 +23,7 @@ from posenc.encoding import PositionalEncoding
 from posenc.support import checks
 from posenc.support.checked import checked
 
-MODULES = (rotation, arrangements, tokenwise, biases, attention, surroundings, caches)  # imported for the laws that they add
+MODULES = (rotation, arrangements, tokenwise, biases, attention, surroundings, caches)  # imported for their laws
 AFTER_ALL_OTHERS = "earlier_calls_do_not_matter"
 TAKEN, GIVEN_BACK, TOLD = "positions_are_taken", "all_channels_are_given_back", "no_fact_is_nan"
 _CLASS = {

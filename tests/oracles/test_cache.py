@@ -44,7 +44,7 @@ def parts(cache):
             ValueError,
             r"^keep: expected bool \[2, 6\] or \[1, 6\], .* \[2, 5\]",
         ),
-        ("evict", torch.ones(2, 6), ValueError, r"^keep: expected bool \[2, 6\]"),
+        ("evict", torch.ones(2, 6), ValueError, r"^keep: expected a tensor .* of booleans, got Tensor torch.float32"),
         ("ring", 0, ValueError, r"^capacity: expected a whole number from 1"),
     ],
 )
@@ -205,3 +205,37 @@ def test_packed_documents_are_numbered_anew_each_by_itself():
     assert moved.at.document.tolist() == [[0, 0, 1, 1, 1]]
     keys = module.encoding.rotate(module._split(module.key(x))[:, :, [0, 2, 4, 5, 6]], moved.at, "key")
     torch.testing.assert_close(moved.k, keys)
+
+
+@torch.no_grad()
+def test_a_growing_cache_copies_its_keys_once_and_forks_do_not_see_each_other():
+    module, x, cache = decoded()
+    _, first = module.decode(x[:, :1], Positions.decode([6, 6]), cache)
+    before = [part.clone() for part in parts(first)]
+    _, longer = module.decode(x[:, 1:2], Positions.decode([7, 7]), first)
+    assert longer.k.untyped_storage().data_ptr() == first.k.untyped_storage().data_ptr()
+    kept = [part.clone() for part in parts(longer)]
+    _, fork = module.decode(x[:, 2:3], Positions.decode([7, 7]), first)  # the same place, taken already
+    _, cut = module.decode(x[:, 3:4], Positions.decode([6, 6]), longer.crop(6))
+    for other in (fork, cut):
+        assert other.k.untyped_storage().data_ptr() != first.k.untyped_storage().data_ptr()
+    assert all(map(torch.equal, parts(first), before))
+    assert all(map(torch.equal, parts(longer), kept))
+    again = first
+    for n in range(7, 7 + 200):
+        _, again = module.decode(x[:, 1:2], Positions.decode([n, n]), again)
+    assert again.k.untyped_storage().nbytes() < 1.5 * again.k.nbytes
+    assert torch.equal(again.k[:, :, :8], longer.k)
+
+
+def test_tokens_that_are_learnt_from_are_not_written_over():
+    module, x, cache = decoded()
+    out, longer = module.decode(x[:, :1], Positions.decode([6, 6]), cache)
+    with torch.no_grad():
+        module.decode(x[:, :1], Positions.decode([7, 7]), longer)
+    with torch.inference_mode():
+        _, inferred = module.decode(x[:, :1], Positions.decode([7, 7]), longer)
+    with torch.no_grad():
+        module.decode(x[:, :1], Positions.decode([8, 8]), inferred)
+    out.sum().backward()
+    assert module.key.weight.grad.isfinite().all()

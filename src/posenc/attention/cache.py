@@ -14,8 +14,8 @@ Legend: b batch, g key heads, s stored tokens, m kept tokens, t new tokens, dh c
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Self
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, NamedTuple, Self
 
 import torch
 from torch import Tensor
@@ -24,6 +24,7 @@ from torch.utils import _pytree
 from posenc.attention.rotated_keys import moved
 from posenc.encoding import PositionalEncoding
 from posenc.encodings.bases.content_dependent import ReadsEarlierTokens, by_document_and_order, taken
+from posenc.kernels.eager import transformed
 from posenc.positions import Consecutive, Positions
 from posenc.support import checks
 from posenc.support.checked import checked, checked_on_failure
@@ -34,18 +35,35 @@ from posenc.support.tensors import check_accepted, integers, readable
 if TYPE_CHECKING:
     from posenc.support.shapes import Bool, Float, Int
 
+SPARE = 64  # tokens that a copy leaves room for, or an eighth of them where that is more
+
+
+class Room(NamedTuple):
+    """Memory that begins with the keys and values of a cache and has room for tokens to come.
+
+    ends    the numbers of tokens that caches in this memory hold, growing; only the last one goes on without a copy
+    taken   the numbers of tokens after which room is taken; each is taken by one longer cache only
+    """
+
+    k: Float[Tensor, "b g n dh"]
+    v: Float[Tensor, "b g n dh"]
+    ends: list[int]
+    taken: dict[int, object]
+
 
 @dataclass(frozen=True, eq=False)
 class KeyValueCache:
     """Rotated keys, values, their positions and what was read of them. `extend` returns a longer cache; this one stays.
 
     encoding   what rotated the keys: another one is refused, and `evict` turns keys with it. None: not known
+    room       the memory that `extend` may write to without copying, where no gradient is recorded; None: it copies
     """
 
     k: Float[Tensor, "b g s dh"]
     v: Float[Tensor, "b g s dh"]
     at: Positions
     encoding: PositionalEncoding | None = None
+    room: Room | None = field(default=None, repr=False)
 
     @property
     def lengths(self) -> Int[Tensor, "b"]:
@@ -56,6 +74,16 @@ class KeyValueCache:
     @checked_on_failure
     def extend(self, k: Float[Tensor, "b g t dh"], v: Float[Tensor, "b g t dh"], at: Positions) -> KeyValueCache:
         """Raises ValueError for keys or values of other rows, heads or channels than the cache has."""
+        at, held = self._checked(k, v, at), self.k.shape[2]
+        room = _room_for(self, k.shape[2])
+        if room is None:
+            return KeyValueCache(torch.cat([self.k, k], dim=2), torch.cat([self.v, v], dim=2), at, self.encoding)
+        end = held + k.shape[2]
+        room.k[:, :, held:end], room.v[:, :, held:end] = k, v
+        return KeyValueCache(room.k[:, :, :end], room.v[:, :, :end], at, self.encoding, room)
+
+    def _checked(self, k: Tensor, v: Tensor, at: Positions) -> Positions:
+        """The positions of the longer cache."""
         for name, held, new in (("k", self.k, k), ("v", self.v, v)):
             if new.dtype != held.dtype or new.device != held.device:
                 raise TypeError(f"{name}: expected {held.dtype} on {held.device} as in the cache, got {shown(new)}")
@@ -66,8 +94,7 @@ class KeyValueCache:
                 )
         rows = k.shape[0]
         before = self.at if self.at.batch == rows else self.at.expand(rows)
-        at = Positions.cat([before, at if at.batch == rows else at.expand(rows)])
-        return KeyValueCache(torch.cat([self.k, k], dim=2), torch.cat([self.v, v], dim=2), at, self.encoding)
+        return Positions.cat([before, at if at.batch == rows else at.expand(rows)])
 
     @checked_on_failure
     def crop(self, lengths: int | Int[Tensor, "b"] | Sequence[int]) -> Self:
@@ -83,7 +110,7 @@ class KeyValueCache:
         Raises ValueError for a negative length, for more tokens than a row holds, and for another number of rows.
         """
         at = _first_tokens(self.at.expand(self.k.shape[0]), lengths)
-        return replace(self, k=self.k[:, :, : at.length], v=self.v[:, :, : at.length], at=at)
+        return replace(self, k=self.k[:, :, : at.length], v=self.v[:, :, : at.length], at=at, room=None)
 
     @checked_on_failure
     def reorder(self, rows: Int[Tensor, "n"] | Sequence[int]) -> Self:
@@ -93,10 +120,10 @@ class KeyValueCache:
 
         Raises IndexError for a row that there is not.
         """
-        chosen = _index_of_rows(rows, self.k.shape[0])
-        return replace(
-            self, k=_rows(self.k, chosen), v=_rows(self.v, chosen), at=_rows_at(self.at, self.k.shape[0], chosen)
-        )
+        held = self.k.shape[0]
+        chosen = _index_of_rows(rows, held)
+        k, v, at = _rows(self.k, chosen), _rows(self.v, chosen), _rows_at(self.at, held, chosen)
+        return replace(self, k=k, v=v, at=at, room=None)
 
     @checked
     def evict(self, keep: Bool[Tensor, "#b s"], *, renumber: bool = False) -> Self:
@@ -135,7 +162,7 @@ class KeyValueCache:
         if renumber:
             at, by = _counted_anew(at)
             k, v = moved(k, v, by, _rotating(self.encoding))
-        return replace(self, k=k, v=v, at=at)
+        return replace(self, k=k, v=v, at=at, room=None)
 
     @checked_on_failure
     def ring(self, capacity: int, *, sinks: int = 0) -> RingCache:
@@ -153,7 +180,7 @@ class KeyValueCache:
             if part.earlier is None or part.earlier > capacity - sinks:
                 needed = "all tokens" if part.earlier is None else f"the {part.earlier} latest tokens"
                 raise ValueError(f"capacity: {label(part)} goes on from {needed} of a row, got room for {capacity - sinks}")
-        return RingCache(self.k, self.v, self.at, self.encoding, capacity, sinks).with_room(0)
+        return RingCache(self.k, self.v, self.at, self.encoding, capacity=capacity, sinks=sinks).with_room(0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -183,8 +210,9 @@ class RingCache(KeyValueCache):
             raise ValueError(
                 f"at: expected at most {self.capacity - self.sinks} tokens, for which the ring has places, got {at.length}"
             )
-        longer = KeyValueCache.extend(self.with_room(at.length), k, v, at)
-        return RingCache(longer.k, longer.v, longer.at, self.encoding, self.capacity, self.sinks)
+        kept = self.with_room(at.length)
+        at = kept._checked(k, v, at)
+        return replace(kept, k=torch.cat([kept.k, k], dim=2), v=torch.cat([kept.v, v], dim=2), at=at)
 
     def crop(self, lengths: int | Tensor | Sequence[int]) -> Self:
         """Raises ValueError for a ring that is full: it has dropped what rejected tokens took the places of."""
@@ -235,6 +263,29 @@ def check_written_by(cache: KeyValueCache, encoding: PositionalEncoding) -> None
             f"cache: was written with {label(cache.encoding)}, and this block has {label(encoding)}; decode its "
             "tokens again"
         )
+
+
+def _room_for(cache: KeyValueCache, tokens: int) -> Room | None:
+    """Memory with the cache's keys and values in front and room for `tokens` more after them, taken for the caller alone.
+
+    It is copied where there is none, no more of it, or where another cache goes on from the same tokens already: with room
+    for an eighth more, so that a token costs no copy. None where gradients are recorded, in graphs and in torch.func, whose
+    tensors are not written to.
+    """
+    plain = type(cache.k) is Tensor and not torch.compiler.is_compiling() and not torch.is_grad_enabled()
+    if not plain or transformed():
+        return None
+    held, room, taker = cache.k.shape[2], cache.room, object()
+    end = held + tokens
+    if room is not None and room.k.is_inference() is torch.is_inference_mode_enabled():
+        fits = end <= room.k.shape[2] and room.ends[-1] == held and cache.k.data_ptr() == room.k.data_ptr()
+        if tokens and fits and room.taken.setdefault(held, taker) is taker:
+            room.ends.append(end)
+            return room
+    size = end + max(SPARE, end // 8)
+    k, v = (x.new_empty(*x.shape[:2], size, x.shape[3]) for x in (cache.k, cache.v))
+    k[:, :, :held], v[:, :, :held] = cache.k, cache.v
+    return Room(k, v, [held, end], {held: taker})
 
 
 # Positions of a cache -------------------------------------------------------------------------------------------------

@@ -190,11 +190,12 @@ def test_what_fails_once_and_not_again_is_a_failure():
 
 def test_every_law_has_one_sentence_and_every_sentence_a_law():
     pytest.importorskip("transformers")
+    import posenc.checking.checking
     import posenc.checking.laws
-    import posenc.transformers.model_laws  # noqa: F401 (both add their laws)
+    import posenc.transformers.model_laws  # noqa: F401 (each adds its laws)
 
     assert {name for kind in LAWS.values() for name in kind} == set(SENTENCES)
-    assert set(LAWS) == {"rotate", "embed", "table", "bias", "attention", "encoding", "model"}
+    assert set(LAWS) == {"rotate", "embed", "table", "bias", "attention", "cache", "encoding", "model"}
     everywhere = {name for name, kinds, _ in rows() if {"attention", "encoding", "model"} <= set(kinds)}
     assert everywhere == {"decode_equals_prefill", "packed_equals_separate", "batch_mates_do_not_matter"}
 

@@ -1,4 +1,4 @@
-# make run        the main job: posenc compare, about five minutes
+# make run        the main job: posenc compare, about seven minutes
 # make test       installs what the tests need, then lint, types and all tests, under 15 minutes on two cores
 # make test-core  the tests of one wing, near to a change: core, laws, configs, check, lab, explorer or house
 # make acceptance the long tests, in targets that can be resumed; make acceptance-lab runs one, --list of tools/acceptance.py names them

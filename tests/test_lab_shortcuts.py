@@ -2,10 +2,13 @@
 
 import torch
 
+from posenc.lab.experiment import read_experiment
+from posenc.lab.records.record import SAME_TARGETS, Rows
 from posenc.lab.tasks.passkey import Passkey
 from posenc.lab.tasks.recall import Recall
 from posenc.lab.tasks.shortcuts import AT_MOST, WITHOUT_POSITION, shortcuts
 from posenc.lab.tasks.task import IGNORE, Batch
+from posenc.lab.trial.scoring import Scores, add_items, add_retrieved, items
 
 OLD = Passkey(length=32, lengths=(32, 512), digits=2)
 NEW = Passkey(length=32, lengths=(32, 512), digits=2, needles=8, loose=0.3)
@@ -36,3 +39,23 @@ def test_the_key_that_is_asked_for_by_name_is_the_answer():
         needles = sum(token == NEW.announces for token in row[:at])
         assert depth == at - 1 - 4 * needles
         assert len(row) == NEW.tokens(32)
+
+
+def test_no_shortcut_of_make_run_is_above_the_limit():
+    (plan,) = read_experiment("compare").tasks
+    assert max(plan.task.shortcuts(n)[name].in_order for n in plan.task.lengths for name in WITHOUT_POSITION) < AT_MOST
+
+
+def test_swapped_digits_are_retrieved_and_not_right():
+    """Predictors whose answer is known: the key, its digits swapped, its first digit twice, and one digit of no key."""
+    answer = torch.tensor([[4, 7]])
+    for said, right, retrieved in (([4, 7], 1, 1), ([7, 4], 0, 1), ([4, 4], 0, 1), ([4, 2], 0, 0)):
+        targets = torch.cat([torch.full((1, 3), IGNORE), answer], dim=1)
+        likeliest = torch.cat([torch.full((1, 3), IGNORE), torch.tensor([said])], dim=1)
+        counted = targets != IGNORE
+        batch, rows = Batch(torch.zeros_like(targets), targets), Rows()
+        found = Scores(torch.zeros(1, 5), (likeliest == targets).double().where(counted, 0.0), counted, likeliest)
+        add_items(rows, [found], items(batch), mode=SAME_TARGETS, length=3)
+        add_retrieved(rows, [found], batch, mode=SAME_TARGETS, length=3)
+        values = {row["kind"]: row["value"] for row in rows.table().to_pylist()}
+        assert (values["exact"], values["retrieved"]) == (right, retrieved), said

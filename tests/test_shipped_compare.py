@@ -18,13 +18,14 @@ def test_the_readme_shows_the_stored_answer(page: str) -> None:
     table = [line for line in (ROOT / page).read_text("utf-8").splitlines() if " % |" in line]
     assert len(table) == len(answer["rows"])
     for line, row in zip(table, answer["rows"], strict=True):
-        name, first, last, interval, word = (cell.strip() for cell in line.strip("| ").split("|"))
+        name, first, last, interval, in_any_order, word = (cell.strip() for cell in line.strip("| ").split("|"))
         assert (name, word) == (row["name"][LANGUAGES[page]], row["word"][LANGUAGES[page]])
         assert first == f"{100 * row['means'][0]:.1f} %"
         if row["interval"] is None:
-            assert (last, interval) == ("–", "–")
+            assert (last, interval, in_any_order) == ("–", "–", "–")
         else:
             assert last == f"{100 * row['means'][-1]:.1f} %"
+            assert in_any_order == f"{100 * row['retrieved']:.1f} %"
             assert interval == " – ".join(f"{100 * end:.1f}" for end in row["interval"])
 
 

@@ -27,6 +27,7 @@ MOST = 12  # rows of one screen
 TITLE = say("{task}: trained at {home} {of}, {seeds}; {unit}")
 UNITS = {"exact": say("% entirely right"), "bits": say("bits, lower is better")}
 INTERVAL, MORE = say("95 % interval"), say("and {more} more, in the report")
+ANY_ORDER = say("any order")  # the share at the longest length of answers that were found, in any order
 STYLES = {"stays": COLOURS["flat"], "fades": COLOURS["fades"], "breaks": COLOURS["breaks"]}
 
 
@@ -39,13 +40,16 @@ def show(findings: Mapping[str, Any], console: Console, language: Language) -> N
     for heading in ("", f"{task['lengths'][0]}–{task['lengths'][-1]}", f"{task['length']}", f"{task['lengths'][-1]}"):
         table.add_column(heading, justify="right" if heading.isdigit() else "left", no_wrap=True)
     table.add_column(INTERVAL.in_language(language), no_wrap=True)
+    if found := any(row["retrieved"] is not None for row in rows):
+        table.add_column(ANY_ORDER.in_language(language), justify="right", no_wrap=True)
     table.add_column("", no_wrap=True)
     home = task["lengths"].index(task["length"])
     for row in rows[:MOST]:
         word = Text(row["word"][language], STYLES.get(row["word"]["en"], "dim"))
         near, far = (written(task["measure"], row["means"][n]) for n in (home, -1))
         between = "–".join(written(task["measure"], end) for end in row["interval"] or ())
-        table.add_row(row["name"][language], sparkline(row["means"], low, high), near, far, between, word)
+        in_any_order = [written(task["measure"], row["retrieved"])] if found else []
+        table.add_row(row["name"][language], sparkline(row["means"], low, high), near, far, between, *in_any_order, word)
     console.print(Wrapped(caption(findings, task).in_language(language), "bold"))
     console.print(Group(table, *(Text(line, "dim") for line in _below(task, rows, language))))
     console.print()

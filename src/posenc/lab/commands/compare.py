@@ -47,7 +47,8 @@ def command(
 ) -> None:
     """Train encodings on short inputs, score them on inputs up to sixteen times as long, and rank them.
 
-    The task is to find a number in random words (passkey): eight encodings, five seeds, about five minutes on two cores.
+    The task is to find a number among other digits in random words (passkey): seven encodings, five seeds, about seven
+    minutes on two cores.
     With --text, it is a language model on the bytes of your text: twelve encodings, two seeds, five minutes. The report is
     in OUT/report: a page, pictures, CSV, Markdown. If interrupted, the same command continues. `posenc lab` has more tasks,
     more seeds and other machines.

@@ -46,6 +46,7 @@ class Row(NamedTuple):
     seeds: Mapping[str, float]
     change: str
     arm: str
+    retrieved: float | None  # share of rows at the longest length whose answer was found, in any order
 
 
 def answer(findings: Json) -> dict[str, Any]:
@@ -95,7 +96,8 @@ def _row(task: Json, arm: Json, name: Words, scored: Json, change: str) -> Row:
     else:
         compared = reference(task["measure"], at_home, scored["last_window"])
         word = WORDS[criteria.behaviour(task["measure"], compared["mean"], far["mean"])]
-    return Row(name, word, means, interval, seeds, change, arm["name"])
+    found = task.get("retrieved", {}).get(arm["name"], {}).get(change, {}).get(str(task["lengths"][-1]))
+    return Row(name, word, means, interval, seeds, change, arm["name"], found)
 
 
 def over_seeds(measure: str, scores: Sequence[float]) -> list[float] | None:

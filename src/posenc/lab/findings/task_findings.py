@@ -19,6 +19,7 @@ from posenc.lab.findings.criteria import MISSING, NOT_LEARNT
 from posenc.lab.findings.depth import by_depth
 from posenc.lab.findings.extrapolation import extrapolate
 from posenc.lab.findings.queries import Json
+from posenc.lab.findings.retrieved import retrieved
 from posenc.lab.records.record import LAST_WINDOW
 from posenc.lab.tasks.chains import Chains
 from posenc.lab.trial.scoring import NO_NUMBER
@@ -65,6 +66,7 @@ def task_findings(of: TaskResults) -> dict[str, Any]:
         "similarity": _similarity(of),
         "links": of.results.links[of.name],
         **({} if (depth := by_depth(of)) is None else {"by_depth": depth}),
+        **({} if (found := retrieved(of)) is None else {"retrieved": found}),
     }
 
 

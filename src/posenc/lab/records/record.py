@@ -8,6 +8,7 @@ kind        | other columns                              | value
 bits        | change, mode, length, item, weight         | mean bits of the item's targets, of which there are `weight`
 right       | the same                                   | share of them that the largest logit got right
 exact       | the same                                   | 1 where all are right, else 0
+retrieved   | the same                                   | 1 where all are of the row's answer, in any order, else 0
 position    | length, position, weight                   | mean bits of the targets at that position of the row
 curve       | step                                       | training loss in bits, mean since the point before
 then        | change, step                               | the same of the training after a change

@@ -1,14 +1,16 @@
-"""What answers get that need no position, for tasks that say so: chance is the best of them."""
+"""What answers get that need no position, for tasks that say so, beside the models: chance is the best of them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
+from posenc.lab.findings.titles import change_title, title
 from posenc.lab.report.block import Block
-from posenc.lab.report.cells import Findings
+from posenc.lab.report.cells import Findings, Task
 from posenc.lab.report.words import of, phrase, same
 from posenc.lab.say import say
 from posenc.lab.tasks.shortcuts import AT_MOST, WITHOUT_POSITION
+from posenc.support.languages import Words
 
 NAMES = {
     "those that occur": say("drawn from those that occur"),
@@ -36,4 +38,20 @@ def blocks(findings: Findings) -> Iterator[Block]:
                 ]
                 for name in NAMES
             ]
-            yield Block(text, head, rows)
+            yield Block(text, head, [*rows, *_of_models(task, lengths)])
+
+
+def _of_models(task: Task, lengths: list[str]) -> Iterator[list[Words]]:
+    """The same columns of every model for which it was recorded whether its answers were found in any order."""
+    arms = {arm["name"]: arm["cells"] for arm in task["arms"]}
+    after = {changed["change"]: changed["cells"] for changed in task["after"]}
+    for name, changes in task.get("retrieved", {}).items():
+        for change, found in changes.items():
+            cells = after[change] if change else arms[name]
+            shown = title(name) if not change else say("{name} + {change}", name=title(name), change=change_title(change))
+            in_order = [cells[length]["mean"] for length in lengths]
+            yield [shown, *map(_share, in_order), _share(found.get(lengths[-1]))]
+
+
+def _share(share: float | None) -> Words:
+    return same("–" if share is None else f"{100 * share:.0f}%")

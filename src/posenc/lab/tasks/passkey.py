@@ -50,6 +50,7 @@ class Passkey(Drawn):
 
     title: ClassVar[Words] = say("Passkey")
     unit: ClassVar[Words] = say("words of filler")
+    retrieves: ClassVar[bool] = True
 
     def unwritten(self) -> set[str]:
         none = {"needles": 1, "loose": 0}

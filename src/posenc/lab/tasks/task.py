@@ -72,6 +72,7 @@ class Task(BaseModel, ABC):
     causal: ClassVar[bool] = True
     reads_text: ClassVar[bool] = False
     shows_attention: ClassVar[bool] = False  # whether attention by distance is recorded during training
+    retrieves: ClassVar[bool] = False  # whether a row's answer is also scored in any order, apart from the order
     follows_far: ClassVar[bool] = False  # whether the loss at the longest length is recorded in the last fifth of training
     sees: ClassVar[Words] = say("sees only the byte before")  # what the model of the baseline does
 

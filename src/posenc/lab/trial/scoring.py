@@ -24,6 +24,7 @@ from torch import Tensor
 from posenc.lab.experiment.arm import Arm, Numbering
 from posenc.lab.records.record import LAST_WINDOW, NON_OVERLAPPING, RANDOM_POSITIONS, SAME_TARGETS, Rows
 from posenc.lab.tasks.language_model import LanguageModel
+from posenc.lab.tasks.shortcuts import is_among
 from posenc.lab.tasks.task import IGNORE, Batch, Task
 from posenc.lab.text.corpus import Corpus
 from posenc.lab.trial.limits import TABLE_ENDS
@@ -41,11 +42,15 @@ CHUNK_ELSEWHERE = 2**13  # one row of 8192: some encodings store all its logits
 
 @dataclass(frozen=True)
 class Scores:
-    """For every target: its bits, and whether it has the largest logit; both 0 at positions without a target."""
+    """For every target: its bits, and whether it has the largest logit; both 0 at positions without a target.
+
+    `said` is the token with the largest logit, and IGNORE at positions without a target.
+    """
 
     bits: Float[Tensor, "b t"]
     right: Float[Tensor, "b t"]
     counted: Bool[Tensor, "b t"]
+    said: Int[Tensor, "b t"]
 
     @property
     def finite(self) -> bool:
@@ -53,7 +58,8 @@ class Scores:
 
     def only(self, counted: Bool[Tensor, "b t"]) -> Scores:
         """The scores of some of the targets."""
-        return Scores(self.bits.where(counted, 0.0), self.right.where(counted, 0.0), counted)
+        bits, right = (of.where(counted, 0.0) for of in (self.bits, self.right))
+        return Scores(bits, right, counted, self.said.where(counted, IGNORE))
 
 
 @torch.no_grad()
@@ -74,14 +80,17 @@ def scores(
     rows = max(1, CHUNK.get(device.type, CHUNK_ELSEWHERE) // tokens.shape[1])
     counted = targets != IGNORE
     bits, right = torch.zeros(2, *targets.shape, dtype=torch.float64)
+    said = torch.full_like(targets, IGNORE)
     for begin in range(0, len(tokens), rows):
         chunk = slice(begin, begin + rows)
         at = shared if number is None else model.prepare(number(tokens[chunk].to(device)))
         part = Placed(tokens[chunk], targets[chunk], at, device)
         logits = model.logits(part.at_targets(model.hidden(part.tokens, at))).float()
         bits[chunk][counted[chunk]] = F.cross_entropy(logits, part.targets, reduction="none").cpu().double() / math.log(2)
-        right[chunk][counted[chunk]] = (logits.argmax(dim=-1) == part.targets).cpu().double()
-    return Scores(bits, right, counted)
+        likeliest = logits.argmax(dim=-1)
+        right[chunk][counted[chunk]] = (likeliest == part.targets).cpu().double()
+        said[chunk][counted[chunk]] = likeliest.cpu()
+    return Scores(bits, right, counted, said)
 
 
 def score_lengths(
@@ -103,6 +112,8 @@ def score_lengths(
             cannot[str(length)] = NO_NUMBER
             continue
         add_items(rows, [of_targets], items(batch), mode=SAME_TARGETS, length=length)
+        if task.retrieves:
+            add_retrieved(rows, [of_targets], batch, mode=SAME_TARGETS, length=length)
         if length in (task.length, max(task.lengths)) and not isinstance(task, LanguageModel):
             add_positions(rows, every, length)
         report(sum(task.lengths[: task.lengths.index(length) + 1]) / sum(task.lengths))
@@ -137,6 +148,8 @@ def of_draws(
     drawn = [scores(model, batch.tokens, batch.targets, at) for at in positions]
     if all(result.finite for result in drawn):
         add_items(rows, drawn, items(batch), mode=mode, length=length)
+        if task.retrieves:
+            add_retrieved(rows, drawn, batch, mode=mode, length=length)
 
 
 def score_last_window(
@@ -205,6 +218,15 @@ def add_items(rows: Rows, of_draws: Sequence[Scores], item: Int[Tensor, "b"], **
             rows.add("bits", mean(bits[n].item() / count for bits, _ in draws), **columns)
             rows.add("right", mean(right[n].item() / count for _, right in draws), **columns)
             rows.add("exact", mean(float(right[n] == weight[n]) for _, right in draws), **columns)
+
+
+def add_retrieved(rows: Rows, of_draws: Sequence[Scores], batch: Batch, **where: Any) -> None:
+    """`retrieved` is 1 for a row whose likeliest tokens are all of its answer, in any order; with draws, their mean."""
+    answered = (batch.targets != IGNORE).any(0)
+    answer = batch.targets[:, answered]
+    found = [is_among(draw.said[:, answered], answer).all(1).double() for draw in of_draws]
+    for item, share in zip(items(batch).tolist(), torch.stack(found).mean(0).tolist(), strict=True):
+        rows.add("retrieved", share, **{"change": "", **where, "item": item, "weight": answer.shape[1]})
 
 
 def add_positions(rows: Rows, result: Scores, length: int) -> None:

@@ -39,7 +39,16 @@ from posenc.lab.trial.model import Transformer, seed_of
 from posenc.lab.trial.optimiser import groups, schedule
 from posenc.lab.trial.placed import Placed
 from posenc.lab.trial.rope_rescaling import changed, wearing
-from posenc.lab.trial.scoring import add_items, items, loss_at, score_draws, score_last_window, score_lengths, scores
+from posenc.lab.trial.scoring import (
+    add_items,
+    add_retrieved,
+    items,
+    loss_at,
+    score_draws,
+    score_last_window,
+    score_lengths,
+    scores,
+)
 
 if TYPE_CHECKING:
     from lightning_fabric import Fabric
@@ -301,7 +310,10 @@ class Run:
                     if length == self.task.length:
                         score_last_window(self.model, self.arm, self.task, self.text, self.rows, change=word)
                 if result.finite:
-                    add_items(self.rows, [result], items(batch), mode=SAME_TARGETS, length=length, change=word)
+                    where = {"mode": SAME_TARGETS, "length": length, "change": word}
+                    add_items(self.rows, [result], items(batch), **where)
+                    if self.task.retrieves:
+                        add_retrieved(self.rows, [result], batch, **where)
 
     def about(self, failed: str | None, cannot: dict[str, str], seconds: dict[str, float]) -> dict[str, Any]:
         return {

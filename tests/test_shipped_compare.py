@@ -2,10 +2,12 @@
 
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 
 from posenc.lab.findings.assemble import findings
 from posenc.lab.records.results import Folder
+from posenc.lab.report import shortcuts
 
 ROOT = Path(__file__).parent.parent
 COMPARE = ROOT / "results" / "compare"
@@ -36,3 +38,18 @@ def test_all_trials_are_there() -> None:
     assert not manifest["failures"]
     content = b"".join(path.read_bytes() for path in COMPARE.rglob("*") if path.is_file())
     assert not any(place in content for place in (b"/tmp/", b"/home/", b"/root/", b"/work/"))
+
+
+def test_the_report_shows_what_was_found_in_any_order_beside_the_shortcuts() -> None:
+    """The last column of every model, from the files of its trials alone."""
+    shown = {row[0].en: row[-1].en for block in shortcuts.blocks(findings(COMPARE)) for row in block.rows}
+    for name, title in (("rope", "RoPE"), ("kerple", "KERPLE"), ("t5", "T5")):
+        files = sorted((COMPARE / "trials").glob(f"passkey-{name}-s*.parquet"))
+        assert len(files) == 5
+        of_name = [row for path in files for row in pq.read_table(path).to_pylist()]
+        for change, ending in (("", ""), ("yarn", " + YaRN")):
+            far = [r["value"] for r in of_name if (r["kind"], r["length"], r["change"]) == ("retrieved", 512, change)]
+            assert len(far) == (5 * 256 if not change or name == "rope" else 0)
+            if far:
+                assert shown[title + ending] == f"{100 * sum(far) / len(far):.0f}%"
+    assert shown["Learned"] == "–"

@@ -79,20 +79,22 @@ class Cached:
         for name, x in (("keys", k), ("values", v)):
             if x.dtype != dtype:
                 raise LawBroken(f"{what}: {name} of {dtype} are read as {x.dtype}: the dtype of an earlier call was kept")
+        every = torch.arange(max(self.written, 1)).expand(len(self.rows), -1)
+        keys, values = self.tokens(every, dtype)
         for row, held in enumerate(self.rows):
             positions = rest[0][row].tolist() if rest else [None] * k.shape[2]
+            written = keys[row].transpose(0, 1).double(), values[row].transpose(0, 1).double()
             seen = [
-                (self._number(row, k[row, :, column], v[row, :, column], f"{what}: row {row}, column {column}", dtype), at)
+                (self._number(written, k[row, :, column], v[row, :, column], f"{what}: row {row}, column {column}"), at)
                 for column, at in enumerate(positions)
                 if at is None or at >= 0
             ]
             self._compare(seen, held, f"{what}: row {row}", in_order=not rest)
         return Measured(0.0, 0.0, what)
 
-    def _number(self, row: int, k: Tensor, v: Tensor, where: str, dtype: torch.dtype) -> int:
-        """Which token a column holds: the one whose value is there, with its key."""
-        every = torch.arange(max(self.written, 1)).expand(len(self.rows), -1)
-        keys, values = (x[row].transpose(0, 1).double() for x in self.tokens(every, dtype))
+    def _number(self, written: tuple[Tensor, Tensor], k: Tensor, v: Tensor, where: str) -> int:
+        """Which of the row's written tokens a column holds: the one whose value is there, with its key."""
+        keys, values = written
         found: list[int] = (values == v.double()).all(dim=(1, 2)).nonzero().flatten().tolist()
         of_key = (keys == k.double()).all(dim=(1, 2)).nonzero().flatten().tolist()
         if not found:

@@ -16,7 +16,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from posenc.attention.rotated_keys import rerotate, turned_by_position
+from posenc.attention.rotated_keys import moved, turned_by_position
 from posenc.combined import flat_parts
 from posenc.support.checks import shown
 from posenc.support.identity import label
@@ -95,15 +95,12 @@ def _of_layer(n: int, layer: Layer | None, held: Any, index: Tensor) -> tuple[Te
     if not layer.caches_rotated:
         return keys, values  # attention rotates what it is handed
     by = (torch.arange(len(index), device=index.device) - index)[None]
-    for part in flat_parts([encoding]):
-        if turned_by_position(part, keys.new_zeros(1, layer.keys[0], 1, layer.keys[1]), "key"):
-            if (keys.shape[1], keys.shape[3]) != layer.keys:
-                raise TypeError(
-                    f"cache: layer {n} holds keys of {list(keys.shape[1::2])} heads and channels, expected "
-                    f"{list(layer.keys)}: those of latent attention, and those that {label(encoding)} makes wider, are not "
-                    "moved"
-                )
-            keys = rerotate(keys, by=by, encoding=part)
-        if turned_by_position(part, values[:1, :, :1], "value"):
-            values = rerotate(values, by=by, encoding=part)
-    return keys, values
+    key = keys.new_zeros(1, layer.keys[0], 1, layer.keys[1])
+    turning = any(turned_by_position(part, key, "key") for part in flat_parts([encoding]))
+    if turning and (keys.shape[1], keys.shape[3]) != layer.keys:
+        raise TypeError(
+            f"cache: layer {n} holds keys of {list(keys.shape[1::2])} heads and channels, expected "
+            f"{list(layer.keys)}: those of latent attention, and those that {label(encoding)} makes wider, are not "
+            "moved"
+        )
+    return moved(keys, values, by, encoding)

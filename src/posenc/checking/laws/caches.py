@@ -132,7 +132,7 @@ def evicted_equals_kept_alone(encoding: PositionalEncoding, setting: Setting) ->
 
     Every row drops tokens of its own, between its first ones and its last five.
     """
-    module = _module(encoding, setting)
+    module, dropped = _module(encoding, setting), False
     for side in SIDES:
         for renumber in (False, True):
             rows = Rows(module, setting, setting.length - 2, side)
@@ -144,7 +144,7 @@ def evicted_equals_kept_alone(encoding: PositionalEncoding, setting: Setting) ->
             evicted = _refused(lambda keep=keep, rows=rows, renumber=renumber: rows.cache.evict(keep, renumber=renumber))
             if evicted is None:
                 continue
-            rows.cache, before = evicted, list(rows.read)
+            rows.cache, before, dropped = evicted, list(rows.read), True
             if not renumber:
                 out = rows.step(1)
             else:
@@ -158,6 +158,8 @@ def evicted_equals_kept_alone(encoding: PositionalEncoding, setting: Setting) ->
                 else:
                     expected = rows.attended(rows.heads(row, n + 1), n, [*kept[row], n])
                 yield close(out[row : row + 1], expected, setting.dtype, what)
+    if not dropped:
+        raise NotApplicable("its caches refuse to drop these tokens")
 
 
 @breaks("batch mates", batch=1, length=6)

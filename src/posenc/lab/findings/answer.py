@@ -24,7 +24,7 @@ from posenc.lab.findings import criteria, statistics
 from posenc.lab.findings.arm_cells import reference
 from posenc.lab.findings.comparing import behind, told_apart, worse
 from posenc.lab.findings.criteria import ENOUGH, MISSING
-from posenc.lab.findings.titles import change_title, main_task, title
+from posenc.lab.findings.titles import changed_title, main_task, title
 from posenc.lab.findings.wording import difference, numbered, score, task_title, times
 from posenc.lab.say import say
 from posenc.support.languages import Words, joined
@@ -73,8 +73,7 @@ def _rows(task: Json) -> Iterator[Row]:
     rope = next((arm for arm in task["arms"] if arm["name"] == "rope"), None)
     for changed in task["after"]:
         if rope is not None and changed["change"] and Change.parse(changed["change"]).factor is None:
-            name = say("RoPE + {change}", change=change_title(changed["change"]))
-            yield _row(task, rope, name, changed, changed["change"])
+            yield _row(task, rope, changed_title(changed["change"]), changed, changed["change"])
 
 
 def _row(task: Json, arm: Json, name: Words, scored: Json, change: str) -> Row:

@@ -18,7 +18,7 @@ CELLS = """
     SELECT task, encoding, oracle, change, mode, kind, length, seed,
            sum(value * weight) / sum(weight) AS mean, count(*) AS items, sum(value) AS total
     FROM (SELECT * REPLACE (coalesce(change, '') AS change, CASE WHEN kind = 'bits' THEN weight ELSE 1 END AS weight)
-          FROM rows WHERE kind IN ('bits', 'exact'))
+          FROM rows WHERE kind IN ('bits', 'exact', 'retrieved'))
     GROUP BY ALL ORDER BY ALL
 """
 FIRST_SEED = "(SELECT task, encoding, min(seed) AS seed FROM trials WHERE NOT oracle GROUP BY ALL)"

@@ -14,19 +14,14 @@ Shares = dict[str, float]  # by length
 
 def retrieved(of: TaskResults) -> dict[str, dict[str, Shares]] | None:
     """The share of rows by encoding, change after training and length, mean over seeds; None where it was not recorded."""
-    items = of.results.items(of.name, "retrieved")
-    if not len(items["value"]):
-        return None
+    seeds = dict[tuple[str, str, int], list[float]]()
+    for row in of.results.cells[of.name]:
+        word = row["encoding"]
+        if row["kind"] == "retrieved" and word in of.words and not row["oracle"] and row["mode"] == of.mode(word):
+            seeds.setdefault((word, row["change"], row["length"]), []).append(row["mean"])
     found = dict[str, dict[str, Shares]]()
-    for word in of.words:
-        mine = (items["encoding"] == word) & (items["mode"] == of.mode(word))
-        for change in sorted(set(items["change"][mine].tolist())):
-            changed = mine & (items["change"] == change)
-            shares = found.setdefault(word, {}).setdefault(change, {})
-            for length in of.lengths:
-                there = changed & (items["length"] == length)
-                seeds = sorted(set(items["seed"][there].tolist()))
-                share = mean([float(items["value"][there & (items["seed"] == seed)].mean()) for seed in seeds])
-                if share is not None:
-                    shares[str(length)] = share
-    return found
+    for word, change, length in sorted(seeds, key=lambda cell: (of.words.index(cell[0]), *cell[1:])):
+        share = mean(seeds[word, change, length])
+        if share is not None:
+            found.setdefault(word, {}).setdefault(change, {})[str(length)] = share
+    return found or None

@@ -31,6 +31,11 @@ def change_title(word: str) -> Words:
     return with_training(with_factor(CHANGES.get(word) or CHANGES[Change.parse(word).method], word), word)
 
 
+def changed_title(word: str) -> Words:
+    """RoPE + YaRN: the name of trained RoPE models with a change, beside those of encodings."""
+    return say("RoPE + {change}", change=change_title(word))
+
+
 def with_training(name: Words, word: str) -> Words:
     """The name of a change, with the training after it if there was one."""
     trained = training(word)

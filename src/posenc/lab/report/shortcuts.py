@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from posenc.lab.findings.titles import change_title, title
+from posenc.lab.findings.titles import changed_title, title
 from posenc.lab.report.block import Block
 from posenc.lab.report.cells import Findings, Task
 from posenc.lab.report.words import of, phrase, same
@@ -31,11 +31,7 @@ def blocks(findings: Findings) -> Iterator[Block]:
                 text = phrase("shortcuts refused", text=text, limit=round(100 * AT_MOST))
             head = [phrase("shortcut"), *map(same, lengths), phrase("retrieved", far=lengths[-1])]
             rows = [
-                [
-                    NAMES[name],
-                    *(same(f"{100 * found[length][name][0]:.0f}%") for length in lengths),
-                    same(f"{100 * found[lengths[-1]][name][1]:.0f}%"),
-                ]
+                [NAMES[name], *(_share(found[length][name][0]) for length in lengths), _share(found[lengths[-1]][name][1])]
                 for name in NAMES
             ]
             yield Block(text, head, [*rows, *_of_models(task, lengths)])
@@ -48,7 +44,7 @@ def _of_models(task: Task, lengths: list[str]) -> Iterator[list[Words]]:
     for name, changes in task.get("retrieved", {}).items():
         for change, found in changes.items():
             cells = after[change] if change else arms[name]
-            shown = title(name) if not change else say("{name} + {change}", name=title(name), change=change_title(change))
+            shown = changed_title(change) if change else title(name)
             in_order = [cells[length]["mean"] for length in lengths]
             yield [shown, *map(_share, in_order), _share(found.get(lengths[-1]))]
 

@@ -111,9 +111,7 @@ def score_lengths(
         if not of_targets.finite:
             cannot[str(length)] = NO_NUMBER
             continue
-        add_items(rows, [of_targets], items(batch), mode=SAME_TARGETS, length=length)
-        if task.retrieves:
-            add_retrieved(rows, [of_targets], batch, mode=SAME_TARGETS, length=length)
+        add_scored(rows, task, [of_targets], batch, mode=SAME_TARGETS, length=length)
         if length in (task.length, max(task.lengths)) and not isinstance(task, LanguageModel):
             add_positions(rows, every, length)
         report(sum(task.lengths[: task.lengths.index(length) + 1]) / sum(task.lengths))
@@ -147,9 +145,7 @@ def of_draws(
     positions = [arm.drawn_positions(batch.tokens.shape[1], longest, random) for _ in range(draws)]
     drawn = [scores(model, batch.tokens, batch.targets, at) for at in positions]
     if all(result.finite for result in drawn):
-        add_items(rows, drawn, items(batch), mode=mode, length=length)
-        if task.retrieves:
-            add_retrieved(rows, drawn, batch, mode=mode, length=length)
+        add_scored(rows, task, drawn, batch, mode=mode, length=length)
 
 
 def score_last_window(
@@ -201,6 +197,13 @@ def side_by_side(model: Transformer, task: LanguageModel, length: int, text: Cor
 
 def items(batch: Batch) -> Int[Tensor, "b"]:
     return torch.arange(len(batch.tokens)) if batch.item is None else batch.item
+
+
+def add_scored(rows: Rows, task: Task, of_draws: Sequence[Scores], batch: Batch, **where: Any) -> None:
+    """The scores of every item; and whether its answer was found, in any order, of a task that asks for it."""
+    add_items(rows, of_draws, items(batch), **where)
+    if task.retrieves:
+        add_retrieved(rows, of_draws, batch, **where)
 
 
 def add_items(rows: Rows, of_draws: Sequence[Scores], item: Int[Tensor, "b"], **where: Any) -> None:

@@ -39,16 +39,7 @@ from posenc.lab.trial.model import Transformer, seed_of
 from posenc.lab.trial.optimiser import groups, schedule
 from posenc.lab.trial.placed import Placed
 from posenc.lab.trial.rope_rescaling import changed, wearing
-from posenc.lab.trial.scoring import (
-    add_items,
-    add_retrieved,
-    items,
-    loss_at,
-    score_draws,
-    score_last_window,
-    score_lengths,
-    scores,
-)
+from posenc.lab.trial.scoring import add_scored, loss_at, score_draws, score_last_window, score_lengths, scores
 
 if TYPE_CHECKING:
     from lightning_fabric import Fabric
@@ -270,7 +261,7 @@ class Run:
                 batch = self.task.scored(length, self.text)
                 result = scores(model, batch.tokens, batch.targets)
                 if result.finite:
-                    add_items(self.rows, [result], items(batch), mode=SAME_TARGETS, length=length, change=then.word)
+                    add_scored(self.rows, self.task, [result], batch, mode=SAME_TARGETS, length=length, change=then.word)
             score_last_window(model, self.arm, self.task, self.text, self.rows, change=then.word)
         self.trained_on[then.word] = about
 
@@ -310,10 +301,7 @@ class Run:
                     if length == self.task.length:
                         score_last_window(self.model, self.arm, self.task, self.text, self.rows, change=word)
                 if result.finite:
-                    where = {"mode": SAME_TARGETS, "length": length, "change": word}
-                    add_items(self.rows, [result], items(batch), **where)
-                    if self.task.retrieves:
-                        add_retrieved(self.rows, [result], batch, **where)
+                    add_scored(self.rows, self.task, [result], batch, mode=SAME_TARGETS, length=length, change=word)
 
     def about(self, failed: str | None, cannot: dict[str, str], seconds: dict[str, float]) -> dict[str, Any]:
         return {

@@ -280,3 +280,10 @@ def test_a_paged_cache_holds_row_by_row():
     results = {one.law: one for one in check_cache(paged.write, paged.read, paged.crop)}
     assert not failing(results.values()), [str(one) for one in results.values()]
     assert results["rows_have_their_own_positions"].verdict == "passed"
+
+
+@pytest.mark.parametrize("found", [None, (torch.zeros(1),), (1, 2), "kv"])
+def test_what_is_read_is_two_tensors_or_three(found):
+    (result,) = check_cache(lambda *_: None, lambda _: found, laws=["decode_equals_prefill"])
+    assert result.verdict == "failed"
+    assert "read: expected (k, v) or (k, v, positions), tensors, got" in result.detail

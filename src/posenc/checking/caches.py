@@ -28,6 +28,7 @@ from posenc.checking.errors import LawBroken, NotApplicable
 from posenc.checking.result import Result
 from posenc.support import checks
 from posenc.support.checked import checked
+from posenc.support.checks import shown
 
 HEADS, WIDTH, MOST = 2, 8, 256  # MOST tokens a row, drafts included
 
@@ -73,9 +74,16 @@ class Cached:
         for held, length in zip(self.rows, lengths, strict=True):
             del held[length:]
 
+    def given(self) -> tuple[Tensor, ...]:
+        """What `read` returns. Raises LawBroken for anything but two tensors, or three with the positions."""
+        found = self.read(self.cache)
+        if not (isinstance(found, tuple | list) and len(found) in (2, 3) and all(isinstance(x, Tensor) for x in found)):
+            raise LawBroken(f"read: expected (k, v) or (k, v, positions), tensors, got {shown(found)}")
+        return tuple(found)
+
     def check(self, what: str, dtype: torch.dtype = torch.float32) -> Measured:
         """Every row reads its tokens, each once, with its own key and value, where it stands. Raises LawBroken."""
-        k, v, *rest = self.read(self.cache)
+        k, v, *rest = self.given()
         for name, x in (("keys", k), ("values", v)):
             if x.dtype != dtype:
                 raise LawBroken(f"{what}: {name} of {dtype} are read as {x.dtype}: the dtype of an earlier call was kept")

@@ -178,3 +178,11 @@ def test_one_graph_with_several_coordinates(name):
     for height in (2, 3):
         q, at = torch.randn(1, H, 4 * height, D), Positions.grid(height, 4)
         assert (run(q, at) - attend(q, q, q, encoding, at, causal=False)).abs().max() < 1e-5
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_values_that_do_not_turn_are_given_back_as_they_are(name):
+    """`rotate` returns x itself where nothing turns: `rerotate` and `pt.evict` move what is another tensor."""
+    v = torch.randn(2, H, 5, D, dtype=torch.float64)
+    given = build(name).rotate(v, Positions.arange(2, 5, start=3), "value")
+    assert (given is v) == torch.equal(given, v)

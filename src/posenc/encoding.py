@@ -96,6 +96,7 @@ class PositionalEncoding(ExactParameters):
 
     # Hidden states: for methods that read them. Queries and keys no longer show them, so the positions carry what they say.
 
+    @checked
     def read_hidden(self, x: Float[Tensor, "b t m"], at: Positions, past: Positions | None = None) -> Positions:
         """Positions that carry what this encoding takes from hidden states; `at` itself where it reads none.
 
@@ -103,17 +104,18 @@ class PositionalEncoding(ExactParameters):
         past   the positions of the tokens before them in the same rows, as their own `read_hidden` returned them; None:
                there are none, or these are the keys of another sequence
 
-        Called once a layer, before the seams: `Attention` does, and caches what is carried with the keys. What is
-        returned holds new `states` under this encoding's `identity`, or other coordinates.
+        `Attention` calls it once a layer. The result has new `states` under this `identity`, or other coordinates.
         """
         return at
 
     # The four seams.
 
+    @checked
     def embed(self, x: Float[Tensor, "b t d"], at: Positions) -> Float[Tensor, "b t d"]:
         """x plus the encoding."""
         return x
 
+    @checked
     def rotate(
         self, x: Float[Tensor, "b h t d"], at: Positions, side: Side, out: Tensor | None = None
     ) -> Float[Tensor, "b h t d"]:
@@ -184,9 +186,8 @@ NO_ENCODING = PositionalEncoding()  # made once: a compiler cannot trace the dig
 
 
 class AbsoluteEncoding(PositionalEncoding):
-    """Added to the embeddings, at layer 0 only: deeper layers find it in the residual stream, and have NoPE.
-
-    A class says what is added in `tables`, or overrides `embed`.
+    """Added to the embeddings, at layer 0 only: deeper layers find it in the residual stream, and have NoPE. A class says
+    what is added in `tables`, or overrides `embed`.
     """
 
     traits = frozenset({"local", "norm_preserving"})

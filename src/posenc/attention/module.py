@@ -178,8 +178,11 @@ class Attention(nn.Module):
 
     def _read(self, x: Tensor, at: Positions, past: Positions | None = None) -> tuple[Tensor, Positions]:
         """A sequence as its projections read it, and its positions with what the encoding took from it, after `past`."""
-        x = self.encoding.embed(x, at)
-        return x, self.encoding.read_hidden(x, at, past)
+        encoding = self.encoding
+        if "embed" in encoding.seams:
+            x = encoding.embed(x, at)
+        reads = type(encoding).read_hidden is not PositionalEncoding.read_hidden
+        return x, encoding.read_hidden(x, at, past) if reads else at
 
     def _remembered(self, memory: Tensor, at: Positions) -> MemoryCache:
         source, at = self._read(memory, at)

@@ -45,6 +45,8 @@ class FirstHeadsRoPE(RoPE):
     def rotate(
         self, x: Float[Tensor, "b h t d"], at: Positions, side: Side, out: Tensor | None = None
     ) -> Float[Tensor, "b h t d"]:
+        if side not in self.sides:
+            return super().rotate(x, at, side, out)
         first, others = x[:, : self.turning_heads], x[:, self.turning_heads :]
         if out is None:
             return torch.cat([super().rotate(first, at, side), others], dim=1)

@@ -1,6 +1,6 @@
 import { real, whole, type Data } from "../data";
 import { rotary } from "../math/frequencies";
-import { distances, sinusoids } from "../math/sinusoid";
+import { distances, sinusoids, squaredDistances } from "../math/sinusoid";
 import { float, program } from "../program";
 import template from "../../../src/posenc/explorer/views/binary.txt";
 
@@ -13,7 +13,7 @@ let kept = { base: NaN, closest: [] as number[] };
 
 export function data({ clocks, base }: { clocks: number; base: number }): Data {
   const d = 2 * clocks;
-  if (kept.base !== base) kept = { base, closest: WIDTHS.flatMap((width) => closest(width, base)) };
+  if (kept.base !== base) kept = { base, closest: closest(base) };
   return {
     arrays: {
       omega: real(rotary(d, base)), table: real(sinusoids(ROWS, d, base), ROWS, d), apart: real(distances(LENGTH, d, base)),
@@ -24,10 +24,13 @@ export function data({ clocks, base }: { clocks: number; base: number }): Data {
   };
 }
 
-/** The smallest distance of two rows, and how many positions lie between them. */
-function closest(d: number, base: number): [number, number] {
-  const apart = distances(LENGTH, d, base);
-  let lag = 1;
-  for (let k = 2; k < LENGTH; k++) if (apart[k]! < apart[lag]!) lag = k;
-  return [apart[lag]!, lag];
+/** Of every width the smallest distance of two rows, and how many positions lie between them. Twice the width keeps all frequencies. */
+function closest(base: number): number[] {
+  const squared = new Float64Array(LENGTH);
+  return WIDTHS.flatMap((width) => {
+    squaredDistances(LENGTH, rotary(width, base).filter((_, i) => width === 2 || i % 2), squared);
+    let lag = 1;
+    for (let k = 2; k < LENGTH; k++) if (squared[k]! < squared[lag]!) lag = k;
+    return [Math.sqrt(squared[lag]!), lag];
+  });
 }

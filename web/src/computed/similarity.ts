@@ -49,29 +49,44 @@ function ofRandomVectors(d: number, base: number, reach: number): Record<string,
   const omega = rotary(d, base);
   const n = 2 * reach + 1;
   const [independent, spread, one, equal] = Array.from({ length: 4 }, () => new Float64Array(n)) as [Float64Array, Float64Array, Float64Array, Float64Array];
-  const turn = new Float64Array(d);
-  for (let at = 0; at < n; at++) {
+  const [scores, opposite, cos, sin] = [new Float64Array(ROWS), new Float64Array(ROWS), new Float64Array(d / 2), new Float64Array(d / 2)];
+  // A lag and its opposite have the same cosines.
+  for (let lag = 0; lag <= reach; lag++) {
     omega.forEach((w, i) => {
-      turn[2 * i] = Math.cos((at - reach) * w);
-      turn[2 * i + 1] = -Math.sin((at - reach) * w);
+      cos[i] = Math.cos(lag * w);
+      sin[i] = Math.sin(lag * w);
     });
-    let [total, squares] = [0, 0];
     for (let row = 0; row < ROWS; row++) {
-      let score = 0;
-      for (let c = 0, from = row * d; c < d; c++) score += unlike[from + c]! * turn[c]!;
-      if (row === 0) one[at] = score;
-      total += score;
-      squares += score * score;
+      const [even, odd] = evenAndOdd(unlike, row * d, cos, sin);
+      scores[row] = even - odd;
+      opposite[row] = even + odd;
     }
-    const mean = total / ROWS;
-    independent[at] = mean;
-    spread[at] = Math.sqrt((squares - ROWS * mean * mean) / (ROWS - 1));
-    for (let c = 0; c < d; c++) equal[at]! += (alike[c]! * turn[c]!) / ROWS;
+    const [even, odd] = evenAndOdd(alike, 0, cos, sin);
+    for (const [at, all, same] of [[reach + lag, scores, even - odd], [reach - lag, opposite, even + odd]] as const) {
+      [independent[at], spread[at]] = meanAndSpread(all);
+      one[at] = all[0]!;
+      equal[at] = same / ROWS;
+    }
   }
   return { vectors: stacked([q[0]!, k[0]!]), independent: real(independent), spread: real(spread), one: real(one), equal: real(equal) };
 }
 
-/** q̃·k̃* of each row and pair of channels, real and imaginary part: a score is the sum of their products with cos and -sin. */
+/** Σ a cos and Σ b sin over the pairs (a, b) of a row. */
+function evenAndOdd(pairs: Float64Array, from: number, cos: Float64Array, sin: Float64Array): [number, number] {
+  let [even, odd] = [0, 0];
+  for (let i = 0, at = from; i < cos.length; i++, at += 2) {
+    even += pairs[at]! * cos[i]!;
+    odd += pairs[at + 1]! * sin[i]!;
+  }
+  return [even, odd];
+}
+
+function meanAndSpread(all: Float64Array): [number, number] {
+  const mean = all.reduce((a, b) => a + b, 0) / all.length;
+  return [mean, Math.sqrt(all.reduce((sum, x) => sum + (x - mean) ** 2, 0) / (all.length - 1))];
+}
+
+/** q̃·k̃* of each row and pair of channels, real and imaginary part. */
 function pairs(q: Matrix, k: Matrix): Float64Array {
   const d = q[0]!.length;
   const out = new Float64Array(q.length * d);

@@ -72,7 +72,14 @@ function termsOf(asked: Asked, words: string[]) {
     [absolute[0], byWord, ofWord, byPlace],
     [absolute[0], byWord, ofWord, ofDistance],
   ];
-  return { ...all, r, stages, absolute_score: over(times(plus(x, p), w_q), times(plus(x, p), w_k)), relative_score: plus(...stages[3]!) };
+  // (q_i + u)·k_j + (q_i + v)·W_R R_{i-j}, not from the terms
+  const relativeScore = plus(over(besides(q_x, u), k_x), between((i) => besides(q_x, v)[i]!));
+  return { ...all, r, stages, absolute_score: over(times(plus(x, p), w_q), times(plus(x, p), w_k)), relative_score: relativeScore };
+}
+
+/** The vector added to every row. */
+function besides(rows: Matrix, one: Row): Matrix {
+  return rows.map((row) => row.map((x, c) => x + one[c]!));
 }
 
 /** The largest difference between entries with the same i - j. */

@@ -36,9 +36,23 @@ export function similarity(lag: number, omega: Float64Array): number {
 
 /** ‖PE(p + k) - PE(p)‖ = √Σ 4 sin²(kω_i/2) for k = 0 … count - 1: of an even width, the same at every p. */
 export function distances(count: number, d: number, base: number): Float64Array {
-  const squared = new Float64Array(count);
-  for (const omega of rotary(d, base)) {
-    for (let k = 0; k < count; k++) squared[k]! += 4 * Math.sin(k * (omega / 2)) ** 2;
+  return squaredDistances(count, rotary(d, base), new Float64Array(count)).map(Math.sqrt);
+}
+
+const BLOCK = 64;
+
+/** Adds 4 sin²(kω_i/2), with sin(a + b) = sin a cos b + cos a sin b: sines and cosines of a block and of the blocks' starts. */
+export function squaredDistances(count: number, omega: Float64Array, squared: Float64Array): Float64Array {
+  const [sines, cosines] = [new Float64Array(BLOCK), new Float64Array(BLOCK)];
+  for (const one of omega) {
+    for (let k = 0; k < BLOCK; k++) {
+      sines[k] = 2 * Math.sin(k * (one / 2));
+      cosines[k] = 2 * Math.cos(k * (one / 2));
+    }
+    for (let start = 0; start < count; start += BLOCK) {
+      const [sin, cos, end] = [Math.sin(start * (one / 2)), Math.cos(start * (one / 2)), Math.min(BLOCK, count - start)];
+      for (let k = 0; k < end; k++) squared[start + k]! += (sin * cosines[k]! + cos * sines[k]!) ** 2;
+    }
   }
-  return squared.map(Math.sqrt);
+  return squared;
 }

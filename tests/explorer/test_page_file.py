@@ -232,7 +232,10 @@ def test_a_file_keeps_the_sentence_and_the_sliders_of_the_link_that_it_was_expor
         page.goto(file.as_uri())
         page.wait_for_selector(f"main[data-ready]:has(.view-{view})")
         live = opened(link, lang=lang[:2])
-        assert page.evaluate(state) == live.evaluate(state) != []
+        mine, pythons = page.evaluate(state), live.evaluate(state)
+        if view == "rotary_pair":  # computed in the page
+            mine, pythons = [float(one) for one in mine], pytest.approx([float(one) for one in pythons], rel=1e-9, abs=1e-9)
+        assert mine == pythons != []
         assert page.locator(f"[data-name=sentence] {'select' if view == 'order' else 'input'}").input_value() == sentence
         assert [url for url in asked if url.split("#")[0] != file.as_uri() and not url.startswith("data:")] == []
         context.close()

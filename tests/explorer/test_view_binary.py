@@ -57,9 +57,9 @@ def test_clocks_like_bits_are_each_half_as_fast():
     np.testing.assert_allclose(omega[1:] / omega[:-1], 0.5)
 
 
-@pytest.mark.parametrize("request_", views.view("binary").EXPORTED, ids=str)
+@pytest.mark.parametrize("request_", [{}, {"clocks": 1}, {"clocks": 12, "base": 4096.0}], ids=str)
 def test_the_python_gives_the_same_numbers(request_):
-    data = views.data("binary", request_.model_dump())
+    data = views.data("binary", request_)
     namespace: dict[str, object] = {}
     exec(data.python, namespace)
     for name, values in data.arrays.items():

@@ -12,7 +12,7 @@ from playwright.sync_api import expect
 
 from posenc.explorer import views
 from posenc.explorer.parameters import Refused
-from posenc.explorer.views.wavelengths import EXAMPLES, EXPORTED
+from posenc.explorer.views.wavelengths import EXAMPLES, EXPORTED, Parameters
 
 LLAMA, YARN, GEMMA = EXAMPLES.values()
 
@@ -103,7 +103,7 @@ def test_a_layer_that_there_is_not_is_said():
         asked(config=LLAMA, layer=32)
 
 
-@pytest.mark.parametrize("request_", [EXPORTED[0], *EXPORTED[-4:]], ids=lambda one: one.config[20:26] or "formula")
+@pytest.mark.parametrize("request_", [Parameters(), *EXPORTED], ids=lambda one: one.config[20:26] or "formula")
 def test_the_python_gives_the_same_numbers(request_):
     data = views.data("wavelengths", request_.model_dump())
     namespace: dict[str, object] = {}

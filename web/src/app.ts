@@ -33,6 +33,9 @@ const PAGES_OF_ENCODINGS: Words = { en: "Encodings one by one", zh: "逐个查�
 const GONE: Record<string, Words> = {
   audit: { en: "A table of your own is checked by the command posenc check TABLE, which reads .npy, .csv, .json and .safetensors.", zh: "检查你自己的表，请用命令 posenc check TABLE，它读取 .npy、.csv、.json 和 .safetensors。" },
 };
+const PYTHONS: Words = { en: "the Python library computes the numbers, this page draws them", zh: "数值由 Python 库计算，本页只负责绘制" };
+const FILES: Words = { en: "the Python library has computed the stored numbers, this page computes the others", zh: "存储的数值由 Python 库计算，其余由本页计算" };
+const ITS_OWN: Words = { en: "This page computes the numbers that it draws here; tests hold it to the Python library within a millionth.", zh: "这里画出的数值由本页计算；测试保证它与 Python 库之差在百万分之一以内。" };
 type Theme = "auto" | "light" | "dark";
 const THEMES: Record<Theme, Words> = { auto: { en: "Auto", zh: "自动" }, light: { en: "Light", zh: "浅色" }, dark: { en: "Dark", zh: "深色" } };
 
@@ -63,6 +66,8 @@ export function mount(place: HTMLElement | ShadowRoot, options: Options): () => 
     if (place === document.body) document.documentElement.lang = root.lang;
     const { view: name, given } = parsed(address.read());
     const view = VIEWS.find((one) => one.name === name);
+    itsOwn = !source.live && source.offered(name || "story") === null;
+    sayCheck();
     const steps = rail(t, seen);
     const saw = (one: string) => {
       if (seen.has(one)) return;
@@ -123,17 +128,23 @@ export function mount(place: HTMLElement | ShadowRoot, options: Options): () => 
   const check = h("span", { "data-role": "check" });
   /** The same, in the card of a row. */
   const checkHere = h("b", {});
+  /** Whether the view's numbers are the page's: then there is nothing of Python's to compare with. */
+  let itsOwn = false;
   let worst = 0;
   let over = 0;
   function footer(): HTMLElement {
-    return h("footer", {}, h("p", {}, `posenc ${source.version} · `, t({ en: "the Python library computes the numbers, this page draws them; nothing is loaded from other servers", zh: "数值由 Python 库计算，本页只负责绘制；不从其他服务器加载内容" })), h("p", {}, check));
+    return h("footer", {}, h("p", {}, `posenc ${source.version} · `, t(source.live ? PYTHONS : FILES), t({ en: "; nothing is loaded from other servers", zh: "；不从其他服务器加载内容" })), h("p", {}, check));
   }
   function checked(difference: number, count: number): void {
+    if (itsOwn) return;
     worst = Math.max(worst, difference);
     over += count;
     check.dataset["value"] = String(worst);
-    queueMicrotask(() => void (checkHere.textContent = check.textContent));
-    check.textContent = `${t({ en: "Largest difference between this page's own arithmetic and Python's:", zh: "本页自己的计算与 Python 的最大差异：" })} ${shown(worst)}${t({ en: ` over ${over.toLocaleString("en")} numbers`, zh: `（共 ${over.toLocaleString("en")} 个数）` })}`;
+    sayCheck();
+  }
+  function sayCheck(): void {
+    const compared = `${t({ en: "Largest difference between this page's own arithmetic and Python's:", zh: "本页自己的计算与 Python 的最大差异：" })} ${shown(worst)}${t({ en: ` over ${over.toLocaleString("en")} numbers`, zh: `（共 ${over.toLocaleString("en")} 个数）` })}`;
+    for (const place of [check, checkHere]) place.textContent = itsOwn ? t(ITS_OWN) : over ? compared : "";
   }
 
   const named = () => parsed(address.read()).view || "story";

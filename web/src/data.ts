@@ -31,6 +31,32 @@ export function unpack(buffer: ArrayBuffer): Data {
   return { arrays, python: header.python, facts: header.facts };
 }
 
+/** Numbers of that shape, one axis unless it is given. */
+export function real(values: ArrayLike<number>, ...shape: number[]): Numbers {
+  return { shape: shape.length ? shape : [values.length], values: values instanceof Float64Array ? values : Float64Array.from(values) };
+}
+
+export function whole(values: ArrayLike<number>, ...shape: number[]): Numbers {
+  return { shape: shape.length ? shape : [values.length], values: Int32Array.from(values) };
+}
+
+/** Rows of matrices, of any number of matrices of matrices, one after the other. */
+export function stacked(rows: Nested): Numbers {
+  const shape: number[] = [];
+  const flat: Float64Array[] = [];
+  const go = (one: Nested, depth: number): void => {
+    shape[depth] = one.length;
+    if (one instanceof Float64Array) flat.push(one);
+    else for (const next of one) go(next, depth + 1);
+  };
+  go(rows, 0);
+  const values = new Float64Array(shape.reduce((a, b) => a * b, 1));
+  flat.forEach((one, n) => values.set(one, n * one.length));
+  return { shape, values };
+}
+
+type Nested = Float64Array | Nested[];
+
 /** The array of that name; throws if it is missing, which is a bug. */
 export function array(data: Data, name: string): Numbers {
   const found = data.arrays[name];

@@ -22,7 +22,7 @@ export function heldState(offered: State[], wanted: State, asked: Parameters, li
   return offered.find((one) => matters.every((name) => one[name] === wanted[name]));
 }
 
-/** The stored state that differs least; what the reader has changed last counts most, then what a page of this language opens with. */
+/** The state that differs least; what the reader has changed last counts most, then what a page of this language opens with. */
 export function nearestState(offered: State[], wanted: State, asked: Parameters, initial: State, changed: string[]): State {
   const apart = (a: Value, b: Value, opening: Value) => {
     if (a === b) return 0;
@@ -33,8 +33,9 @@ export function nearestState(offered: State[], wanted: State, asked: Parameters,
 }
 
 /** What a parameter takes, for the reader of an address that says something else. */
-export function takes({ kind, from, to, choices = [] }: Parameter): Words {
+export function takes({ kind, from, to, choices = [], longest }: Parameter): Words {
   const range = from !== undefined && to !== undefined;
+  if (kind === "string") return both(`at most ${longest} characters`, `最多 ${longest} 个字符`);
   if (kind === "boolean") return both("true or false", "true 或 false");
   if (kind === "choice") return choices.length < 9 ? both(`one of ${choices.join(", ")}`, `${choices.join("、")} 之一`) : both(`one of ${choices.length} names such as ${choices[0]}`, `${choices.length} 个名称之一，例如 ${choices[0]}`);
   if (kind === "integer") return range ? both(`a whole number from ${from} to ${to}`, `${from} 到 ${to} 的整数`) : both("a whole number", "整数");

@@ -63,6 +63,7 @@ export function openView(view: View, main: HTMLElement, frame: Frame, arranged: 
   /** What an address leaves out: not what depends on the reader's language. */
   const understood: State = Object.fromEntries(Object.entries(initial).filter(([name]) => parameters[name]!.in_english === undefined));
   const offered = source.offered(view.name);
+  const stored = source.stored(view.name);
   /** What the address says and the view does not have, with what it takes. */
   let impossible: string[] = [];
   let state: State = { ...initial, ...read() };
@@ -91,7 +92,7 @@ export function openView(view: View, main: HTMLElement, frame: Frame, arranged: 
       if (name === "lang") continue;
       const parameter = parameters[name];
       const value = parameter && valued(text, parameter.default);
-      const known = value !== undefined && (parameter!.kind !== "choice" || parameter!.choices!.includes(String(value)));
+      const known = value !== undefined && has(parameter!, value);
       if (known) found[name] = clamped(value, parameter!);
       if (!known || found[name] !== value) {
         const why = parameter ? takes(parameter) : { en: "no setting of this view", zh: "这个视图没有此设置" };
@@ -126,12 +127,17 @@ export function openView(view: View, main: HTMLElement, frame: Frame, arranged: 
     const text = written(view.name, of, understood);
     return keep ? `${text}${text.includes("?") ? "&" : "?"}lang=${keep}` : text;
   }
+  /** States that can be computed: this one, with one setting as it opens, and with all. */
+  function near(): State[] {
+    const here = theirs(state);
+    const others = Object.keys(asked).map((name) => ({ ...here, [name]: initial[name]! }));
+    return [here, ...others, theirs(initial)].filter((one) => source.computes(view.name, one));
+  }
   /** Names the state that is not here, and takes away the drawing of another one. */
   function miss(): void {
     data = null;
     const list = (of: State, unlike: State) => Object.entries(theirs(of)).filter(([name, value]) => value !== unlike[name]).map(([name, value]) => `${labelOf(name)} = ${called(name, value)}`).join(t({ en: ", ", zh: "，" }));
-    const near = offered ? nearestState(offered, state, asked, initial, changed) : {};
-    const next = { ...state, ...near };
+    const next = { ...state, ...nearestState([...stored, ...near()], state, asked, initial, changed) };
     notice.say({
       asked: impossible.length ? impossible.join(t({ en: ", ", zh: "，" })) : list(state, understood), impossible: impossible.length > 0, address: addressOf(state),
       nearest: { text: list(next, impossible.length ? understood : state) || t(view.title), address: addressOf(next) },
@@ -145,7 +151,7 @@ export function openView(view: View, main: HTMLElement, frame: Frame, arranged: 
       stale = true;
       return;
     }
-    const question = offered ? heldState(offered, state, asked, view.controls) : theirs(state);
+    const question = source.computes(view.name, theirs(state)) ? theirs(state) : heldState(stored, state, asked, view.controls);
     if (impossible.length || !question) {
       miss();
       again();
@@ -253,6 +259,11 @@ export function openView(view: View, main: HTMLElement, frame: Frame, arranged: 
       soon();
     },
   };
+}
+
+/** Whether a choice or a text is one that the view takes. */
+function has({ kind, choices = [], longest = Infinity }: Parameter, value: Value): boolean {
+  return kind === "choice" ? choices.includes(String(value)) : typeof value !== "string" || [...value].length <= longest;
 }
 
 /** A sentence that stays one, whatever was typed. */

@@ -1,6 +1,7 @@
 // Sources of the numbers: the live server, the exported file, or a notebook's kernel.
 
 import { unpack, type Data } from "./data";
+import { compute, computed, computes } from "./in_page";
 import { both, Said, type Words } from "./words";
 
 export type Value = number | string | boolean;
@@ -17,6 +18,8 @@ export interface Parameter {
   step?: number;
   choices?: string[];
   longest?: number;
+  /** Texts by name. */
+  examples?: Record<string, string>;
   /** Labels of choices, where Python knows them. */
   called?: Record<string, Words>;
   /** Shown only where another parameter has one of these values. */
@@ -32,8 +35,14 @@ export interface Source {
   /** Beside which row each statement of the notes stands. */
   claims: Record<string, string>;
   version: string;
-  /** The only states that can be asked for; null if all can. */
+  /** Whether Python answers. */
+  live: boolean;
+  /** The states that controls keep to; null where they move freely. */
   offered(view: string): State[] | null;
+  /** The states that a file holds. */
+  stored(view: string): State[];
+  /** Whether this state needs not be stored to be asked for. */
+  computes(view: string, parameters: State): boolean;
   /** Throws an Error whose message is for the reader. */
   ask(view: string, parameters: State): Promise<Data>;
 }
@@ -79,6 +88,9 @@ interface About {
   claims: Record<string, string>;
 }
 
+/** Of a source that Python answers. */
+export const ALL = { live: true, offered: () => null, stored: () => [], computes: () => true };
+
 export function server(about: About): Source {
   async function ask(view: string, parameters: State): Promise<Data> {
     let response: Response;
@@ -90,7 +102,7 @@ export function server(about: About): Source {
     if (!response.ok) throw refusal((await response.json().catch(() => ({}))) as Refusal, response.statusText);
     return unpack(await response.arrayBuffer());
   }
-  return { ...about, offered: () => null, ask };
+  return { ...about, ...ALL, ask };
 }
 
 interface Answer {
@@ -102,11 +114,16 @@ interface Answer {
 
 export function embedded(about: About & { answers: Answer[] }): Source {
   const key = (view: string, parameters: State) => `${view} ${canonical(parameters)}`;
+  const stored = (view: string) => about.answers.filter((one) => one.view === view).map((one) => one.parameters);
   const known = new Map(about.answers.map((one) => [key(one.view, one.parameters), one.packed]));
   return {
     ...about,
-    offered: (view) => about.answers.filter((one) => one.view === view).map((one) => one.parameters),
+    live: false,
+    offered: (view) => (computed(view) ? null : stored(view)),
+    stored,
+    computes,
     async ask(view, parameters) {
+      if (computes(view, parameters)) return compute(view, parameters);
       const packed = known.get(key(view, parameters));
       if (packed === undefined) throw new Said(both("This file does not hold these numbers; posenc explore computes them.", "此文件不含这组数值，posenc explore 可以即时计算。"));
       const bytes = Uint8Array.from(atob(packed), (letter) => letter.charCodeAt(0));

@@ -3,7 +3,7 @@
 import { privateAddress } from "./address";
 import { mount } from "./app";
 import { unpack, type Data } from "./data";
-import { refusal, type Source, type State } from "./source";
+import { ALL, refusal, type Source, type State } from "./source";
 
 interface Model {
   get(name: string): any;
@@ -29,7 +29,7 @@ function kernel(model: Model): Source {
   });
   return {
     ...model.get("about"),
-    offered: () => null,
+    ...ALL,
     ask: (view, parameters) =>
       new Promise<Data>((done, failed) => {
         asked.set(++count, { done, failed });

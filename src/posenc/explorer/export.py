@@ -1,4 +1,4 @@
-"""Exports the page and the numbers named by EXPORTED in each view as one file. The file needs no server.
+"""Exports the page as one file that needs no server, with the numbers that EXPORTED names in views that it cannot compute.
 
 What the address that it opens at asks for is in it too, and so is the address's sentence in every view that takes it.
 """
@@ -26,8 +26,8 @@ def exported(
     The page opens at `address`, unless its URL has another, and in `language`, unless the reader chose another. Raises
     Refused if `address` asks for what a view refuses.
     """
-    typed = _typed(address)
-    requests = dict.fromkeys([*((name, p) for name in views.NAMES for p in views.view(name).EXPORTED), *typed])
+    typed = {asked: data for asked, data in _typed(address).items() if views.exported(asked[0])}
+    requests = dict.fromkeys([*((name, p) for name in views.NAMES for p in views.exported(name)), *typed])
     answers: list[dict[str, Any]] = []
     for name, parameters in requests:
         packed = gzip.compress(pack(typed.get((name, parameters)) or views.view(name).data(parameters)), mtime=0)

@@ -109,8 +109,8 @@ def only(**values: list[str]) -> Any:
 def schema(kind: type[Parameters]) -> dict[str, dict[str, Any]]:
     """For each parameter its kind (integer, number, boolean, string, choice), default, and bounds or choices.
 
-    `called` are the labels of choices. `only` names a parameter and the values of it with which this one has an effect.
-    `in_english` is the default of English pages, if that is another one.
+    `called` are the labels of choices, `examples` texts by name. `only` names a parameter and the values of it with which
+    this one has an effect. `in_english` is the default of English pages, if that is another one.
     """
     result = {}
     for name, about in kind.model_json_schema().get("properties", {}).items():
@@ -124,7 +124,7 @@ def schema(kind: type[Parameters]) -> dict[str, dict[str, Any]]:
         ):
             if theirs in about:
                 entry[ours] = about[theirs]
-        for more in ("called", "only", "in_english"):
+        for more in ("called", "only", "in_english", "examples"):
             if more in about:
                 entry[more] = about[more]
         result[name] = entry

@@ -60,7 +60,7 @@ export const view: View = {
       { t, set: stage.set, offered: () => null });
     const paste = both("Or paste a model's config.json: its frequencies and trained length", "或粘贴某个模型的 config.json：用它的频率和训练长度");
     const pasted = folded(t(paste), file.element);
-    pasted.hidden = stage.source.offered("extrapolation") !== null;
+    pasted.hidden = !stage.source.live;
     const strips = stripChart(stage);
     const ring = h("div", { class: "ring", role: "img" });
     const table = h("div", {});

@@ -175,7 +175,7 @@ export const view: View = {
         });
         byPair.draw({ series: [{ name: t(TERM), x: positions.slice(0, d / 2), y: own_.terms(k), colour: "var(--channel)" }] });
         fill(below, ...(kind === "random" ? spreads(stage, array(data, "spread").values, reach, d) : firstRises(stage, rises, reach)));
-        refill(same, t(both("Largest difference between the three curves and Python's: ", "三条曲线与 Python 的曲线之间的最大差异：")),
+        refill(same, t(both("Largest difference between the three curves and that of the lag alone: ", "三条曲线与只按位置差算出的曲线之间的最大差异：")),
           h("b", { "data-role": "apart", "data-value": worst }, shown(worst)));
       }
 

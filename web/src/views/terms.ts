@@ -192,7 +192,7 @@ export const view: View = {
       mark(i, j);
 
       refill(equal, ...(measured.difference === undefined ? [t(both("A step between the two models: its score is the sum of these four maps.", "两种模型之间的一步：分数就是这四张图之和。"))] : [
-        t(both("The four terms sum to the library's own score; the largest difference is ", "四项之和就是库里算出的分数，最大差异 ")),
+        t(both("The four terms sum to the score that is computed at once; the largest difference is ", "四项之和就是一次算出的分数，最大差异 ")),
         h("output", { "data-role": "difference", "data-value": measured.difference }, shown(measured.difference)), t(both(".", "。"))]));
       beside(() => {
         addUp(bars, SWITCHES.map((_, k) => ({ name: t(NAMES[near]![k]!), value: here(term(k).values), on: on[k]! })), t(both("score", "分数")));

@@ -294,14 +294,14 @@ function drawWave(place: HTMLElement, omega: number, length: number, turns: numb
 /** A model's configuration, pasted or an example, and the values read from it. */
 function ownModel(stage: Stage): { examples: HTMLElement; found: HTMLElement; paste: HTMLElement; draw(data: Data, config: string): void } {
   const { t } = stage;
-  const live = stage.source.offered("wavelengths") === null;
+  const offered = Object.entries(stage.source.schemas["wavelengths"]!["config"]!.examples!);
   let written = "";
   const read = (config: string) => stage.set({ config, ...(config ? {} : { layer: 0 }) });
   const examples = h("div", { class: "choices", role: "group", "aria-label": t(both("Whose frequencies", "谁的频率")) });
   const field = h("textarea", { rows: 7, spellcheck: "false", "data-role": "config", "aria-label": t(both("A model's config.json", "模型的 config.json")),
     change: () => read(field.value) });
   const found = h("dl", { class: "found" });
-  const paste = live
+  const paste = stage.source.live
     ? h("details", { class: "paste" }, h("summary", {}, t(both("Another model: paste its config.json", "换一个模型：粘贴它的 config.json"))),
         h("p", { class: "hint" }, t(both("It is read on this machine and not sent anywhere.", "内容只在本机读取，不会发往别处。"))),
         field, h("button", { type: "button", class: "primary", "data-role": "read", click: () => read(field.value) }, t(both("Read it", "读取"))))
@@ -309,7 +309,6 @@ function ownModel(stage: Stage): { examples: HTMLElement; found: HTMLElement; pa
   return {
     examples, found, paste,
     draw(data, config) {
-      const offered = Object.entries(data.facts["examples"] as Record<string, string>);
       const button = (name: string, text: string) => h("button",
         { type: "button", class: "choice", "aria-pressed": String(text === config), "data-config": name, click: () => read(text) }, name);
       const focused = (examples.contains(document.activeElement) && (document.activeElement as HTMLElement).dataset["config"]) || null;

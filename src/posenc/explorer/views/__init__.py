@@ -5,7 +5,8 @@ ORDER                 its position among the views; web/src/views/NAME.ts draws 
 Parameters            its typed and bounded parameters
 data(asked)           the numbers, the Python that makes them, and facts
 POSITION              the page's parameter for a position; only for views that show one
-EXPORTED              the requests that an exported page can answer, the default first
+EXPORTED              the requests whose numbers an exported page carries, the default first. Without it the
+                      page computes them by itself, as far as it can: web/src/computed/NAME.ts
 """
 
 from __future__ import annotations
@@ -44,6 +45,12 @@ def view(name: str) -> ModuleType:
     if name not in NAMES:
         raise Refused(f"view: expected {one_of(NAMES, name)}, got {name[:40]!r}")
     return importlib.import_module(f"posenc.explorer.views.{name}")
+
+
+def exported(name: str) -> tuple[Parameters, ...]:
+    """The requests whose numbers an exported page carries."""
+    requests: tuple[Parameters, ...] = getattr(view(name), "EXPORTED", ())
+    return requests
 
 
 def data(name: str, values: object) -> Data:

@@ -11,6 +11,7 @@ from posenc import frequencies
 from posenc.encodings.sinusoidal import sinusoidal_table
 from posenc.explorer.data import Data
 from posenc.explorer.parameters import Parameters as Base
+from posenc.explorer.template import program
 from posenc.pictures import measures
 
 ORDER = 30
@@ -26,9 +27,6 @@ class Parameters(Base):
     base: float = Field(default=10000.0, ge=2, le=1e8)
 
 
-EXPORTED = (*(Parameters(clocks=clocks) for clocks in (4, 1, 2, 8)), Parameters(clocks=12, base=4096.0))
-
-
 def data(params: Parameters) -> Data:
     d_model = 2 * params.clocks
     lags = torch.arange(LENGTH)
@@ -40,16 +38,7 @@ def data(params: Parameters) -> Data:
         "widths": WIDTHS,
         "closest": _closest(params.base),
     }
-    python = f"""import torch
-import posenc
-
-omega = posenc.frequencies.rotary({d_model}, base={params.base!r})
-table = posenc.sinusoidal_table({ROWS}, {d_model}, base={params.base!r}, dtype=torch.float64)
-lags = torch.arange({LENGTH})
-apart = posenc.measures.distances(lags, {d_model}, base={params.base!r})
-one_apart = posenc.measures.distances(lags, 2, base={params.base!r})
-widths = {list(WIDTHS)}
-closest = [posenc.measures.uniqueness(d_model, {LENGTH}, base={params.base!r}) for d_model in widths]"""
+    python = program(__file__, d_model=d_model, base=params.base)
     return Data(arrays, python, {"length": LENGTH})
 
 

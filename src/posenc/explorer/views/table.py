@@ -10,6 +10,7 @@ from posenc import frequencies
 from posenc.encodings.sinusoidal import ChannelLayout
 from posenc.explorer.data import Data, run
 from posenc.explorer.parameters import Parameters as Base
+from posenc.explorer.template import program
 
 ORDER = 40
 POSITION = "p"
@@ -25,32 +26,8 @@ class Parameters(Base):
     dtype: Rounded = "float64"
 
 
-EXPORTED = (
-    Parameters(),
-    Parameters(length=30, d_model=20),
-    Parameters(length=100, d_model=512),
-    *(Parameters(length=length, d_model=8) for length in (2, 8, 10)),
-    Parameters(length=512),
-    *(Parameters(layout=layout) for layout in ("sin_cos", "cos_sin")),
-    *(Parameters(dtype=dtype) for dtype in ("float32", "bfloat16", "float16")),
-    *(Parameters(base=base) for base in (100.0, 1e6)),
-)
-
-
 def data(params: Parameters) -> Data:
     omega = frequencies.rotary(params.d_model + params.d_model % 2, params.base).values
-    python = _python(params)
+    part = "interleaved" if params.layout == "interleaved" else "halves"
+    python = program(__file__, part, **params.model_dump())
     return Data({"table": run(python)["table"], "omega": omega}, python)
-
-
-def _python(params: Parameters) -> str:
-    sizes = f"{params.length}, {params.d_model}"
-    if params.layout == "interleaved":
-        line = f"table = posenc.sinusoidal_table({sizes}, base={params.base!r}, dtype=torch.{params.dtype})"
-        return f"import torch\nimport posenc\n\n{line}"
-    return f"""import torch
-import posenc
-
-encoding = posenc.create("sinusoidal", d_model={params.d_model}, base={params.base!r}, layout="{params.layout}")
-x = torch.zeros(1, {sizes}, dtype=torch.{params.dtype})
-table = encoding.embed(x, posenc.Positions.arange(1, {params.length}))[0]"""

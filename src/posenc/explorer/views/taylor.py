@@ -18,8 +18,8 @@ from typing import Any
 
 from posenc.explorer.data import Data, run
 from posenc.explorer.sentences import words_of
+from posenc.explorer.template import program
 from posenc.explorer.views import terms
-from posenc.explorer.views.terms import D_MODEL, SENTENCES
 
 ORDER = 135
 
@@ -28,50 +28,12 @@ class Parameters(terms.Parameters):
     pass
 
 
-EXPORTED = tuple(
-    Parameters(sentence=sentence, projection=which) for sentence in SENTENCES for which in ("drawn", "identity")
-)
 ARRAYS = ("orders", "score", "epsilon", "left_out")
 
 
 def data(params: Parameters) -> Data:
     words = words_of(params.sentence)
-    program = _program(params, words)
-    here = run(program)
+    python = f"{terms.printed(params, words)}\n\n{program(__file__, count=len(words))}"
+    here = run(python)
     facts: dict[str, Any] = {"words": words, "output_difference": float((here["exact"][-1] - here["library"]).abs().max())}
-    return Data({name: here[name] for name in ARRAYS}, program, facts)
-
-
-def _program(params: Parameters, words: tuple[str, ...]) -> str:
-    d = D_MODEL
-    return f"""\
-{terms.setup(params, words)}
-def score_of(a, b):
-    return (a @ w_q) @ (b @ w_k).T / {d} ** 0.5
-
-score = torch.stack([one.norm() for one in (score_of(x, x), score_of(x, p) + score_of(p, x), score_of(p, p))])
-
-# The output is a softmax of a quadratic, times words that are their own values.
-def orders_of(p):  # coefficients of ε⁰, ε¹ and ε² if every position is multiplied by ε
-    weights, slope, curve = score_of(x, x).softmax(-1), score_of(x, p) + score_of(p, x), score_of(p, p)
-    slope = slope - (weights * slope).sum(-1, keepdim=True)
-    curve = curve + slope**2 / 2
-    w1, w2 = weights * slope, weights * (curve - (weights * curve).sum(-1, keepdim=True))
-    return torch.stack([weights @ x, weights @ p + w1 @ x, w1 @ p + w2 @ x])
-
-def output(epsilon):
-    here = x + epsilon * p
-    return score_of(here, here).softmax(-1) @ here
-
-value, first, second = orders_of(p)
-own = sum(orders_of(p * alone[:, None])[2] for alone in torch.eye({len(words)}).double())  # a position with itself
-mixed = second - own
-epsilon = torch.logspace(-2, 0, 9, dtype=torch.float64)
-e, exact = epsilon[:, None, None], torch.stack([output(one) for one in epsilon])
-after_first = exact - value - e * first
-after_second = after_first - e**2 * (own + mixed)
-without_half = after_first - e**2 * (2 * own + mixed)  # as note 002 writes it
-left_out = torch.stack([after_first, after_second, without_half]).flatten(2).norm(dim=-1)
-orders = torch.stack([value, first, own, mixed, after_second[-1]]).flatten(1).norm(dim=-1)
-library = posenc.attend((both @ w_q)[None, None], (both @ w_k)[None, None], both[None, None], posenc.create("nope"), at,
-                        causal=False)[0, 0]"""
+    return Data({name: here[name] for name in ARRAYS}, python, facts)

@@ -15,6 +15,7 @@ from posenc.configs import PositionSpec, Rotation, source, spec_of
 from posenc.explorer.data import Data
 from posenc.explorer.parameters import Parameters as Base
 from posenc.explorer.parameters import Refused
+from posenc.explorer.template import program
 from posenc.frequencies import Frequencies
 
 ORDER = 50
@@ -66,39 +67,25 @@ EXAMPLES = {
         rope_scaling={"rope_type": "linear", "factor": 8.0},
     ),
 }
+WITH_EXAMPLES: Any = {"examples": EXAMPLES}
 
 
 class Parameters(Base):
     base: float = Field(default=10000.0, ge=2, le=1e8)
     d_model: int = Field(default=128, ge=2, le=1024)
     length: int = Field(default=4096, ge=16, le=LONGEST)
-    config: str = Field(default="", max_length=16_384)
+    config: str = Field(default="", max_length=16_384, json_schema_extra=WITH_EXAMPLES)
     layer: int = Field(default=0, ge=0, le=511)
 
 
-EXPORTED = (
-    Parameters(),
-    Parameters(d_model=512),
-    *(Parameters(base=base) for base in (100.0, 1000.0, 1e5, 5e5, 1e6)),
-    *(Parameters(length=length) for length in (512, 1024, 32768)),
-    *(Parameters(config=text) for text in EXAMPLES.values()),
-    Parameters(config=EXAMPLES["Gemma 3 4B"], layer=5),
-)
+EXPORTED = (*(Parameters(config=text) for text in EXAMPLES.values()), Parameters(config=EXAMPLES["Gemma 3 4B"], layer=5))
 
 
 def data(params: Parameters) -> Data:
     if params.config.strip():
         return _of_model(params)
     rotary = frequencies.rotary(params.d_model, params.base)
-    sizes = f"{params.d_model}, {params.length}, base={params.base!r}"
-    python = f"""import math
-import torch
-import posenc
-
-omega = torch.tensor(posenc.frequencies.rotary({params.d_model}, base={params.base!r}), dtype=torch.float64)
-wavelength = 2 * math.pi / omega
-sine_at_end = (omega * {params.length}).sin()
-unfinished = posenc.measures.unfinished_pairs({sizes})"""
+    python = program(__file__, d_model=params.d_model, base=params.base, length=params.length)
     return _answer(rotary, params.length, python, {})
 
 
@@ -177,7 +164,7 @@ def _turning(whole: PositionSpec, layer: int) -> tuple[str, PositionSpec, int, R
 def _answer(omegas: Frequencies, length: int, python: str, facts: dict[str, Any], **more: Tensor) -> Data:
     omega = torch.tensor(omegas, dtype=torch.float64)
     wavelength = 2 * math.pi / omega.abs()
-    about = {"length": length, "unfinished": int(((wavelength > length) & (omega != 0)).sum()), "examples": EXAMPLES}
+    about = {"length": length, "unfinished": int(((wavelength > length) & (omega != 0)).sum())}
     return Data(
         {"omega": omega, "wavelength": wavelength, "sine_at_end": (omega * length).sin(), **more}, python, about | facts
     )

@@ -63,9 +63,9 @@ def rope_bound(d_head: int, lags: Num[Tensor, "k"], base: float = 10000.0) -> Fl
 
 @checked
 def first_rise(curve: Float[Tensor, "k"]) -> int | None:
-    """The first index whose successor is larger, or None where the curve never rises."""
+    """The first index whose successor is larger by more than rounding, 1e-12 of the curve; None where it never rises."""
     with_values(curve=curve)
-    rises = (curve[1:] > curve[:-1]).nonzero()
+    rises = (curve.diff() > 1e-12 * curve.abs().max()).nonzero()
     return int(rises[0]) if len(rises) else None
 
 

@@ -269,6 +269,35 @@ def test_the_same_experiment_with_more_seeds_and_encodings_trains_what_it_adds(w
     assert contents(out) == before
 
 
+def test_more_seeds_need_no_file_and_a_dry_run_writes_nothing(world: World, tmp_path: Path) -> None:
+    out = tmp_path / "copied"
+    shutil.copytree(world.folder, out)
+    before = contents(out)
+    given = ("lab", "run", "--resume", "--out", out, "--text", world.text, "--workers", "1")
+    dry = posenc(*given, "--seeds", "2", "--dry-run")
+    assert dry.code == 0, dry.err
+    assert "8 trials: 4 kept, 4 to run; about " in dry.out
+    assert [line.split(":")[0].strip() for line in dry.out.splitlines() if line.startswith("  ")] != []
+    told = json.loads(posenc(*given, "--seeds", "2", "--dry-run", "--json").out)
+    assert told["kept"] == 4
+    assert told["not_timed"] == []
+    assert told["encodings"].keys() == {"nope", "rope"}
+    assert told["processor_hours"] == pytest.approx(sum(told["encodings"].values()))
+    assert told["processor_hours"] > 0
+    assert contents(out) == before
+
+    more = posenc(*given, "--seeds", "2")
+    assert more.code == 0, more.err
+    assert "4 trials run, 4 found" in more.err
+    kept = json.loads((out / "experiment.json").read_text())
+    assert kept["experiment"]["seeds"] == 2
+    assert kept["command"].endswith(" && posenc lab run --resume --out lab-tiny --seeds 2")
+    assert json.loads(posenc(*given, "--dry-run", "--json").out)["hours"] == 0
+    fewer = posenc(*given, "--seeds", "1")
+    assert fewer.code == 2
+    assert "expected at least 2" in flat(fewer.err)
+
+
 def test_somebody_who_watches_sees_every_task_and_the_time_left() -> None:
     from rich.console import Console
 

@@ -12,7 +12,7 @@ import pytest
 
 from judging import readme
 from judging.causes import trial_of
-from judging.deciding import Link, Score, above, best_first, decide, paired, worst_first
+from judging.deciding import Link, Score, above, best_first, decide, limit_of, paired, worst_first
 from judging.table import CLAIMS, Row, judged
 from lab_results import Asked
 from posenc.lab.experiment.change import Then
@@ -79,6 +79,27 @@ def test_a_tie_in_every_seed() -> None:
     assert decide(given, [above("rope", "t5", equal=True)], WORDS).holds
     assert decide(given, [above("rope", "t5")], WORDS).holds is None
     assert decide(given, [Link(WORDS, lambda at: 0.1 - at["rope"])], WORDS).holds
+
+
+def test_the_largest_p_that_holm_finds() -> None:
+    """By hand: of three, 0.01 · 3 = 0.03 is found; 0.03 · 2 = 0.06 is not, and none after it."""
+    assert limit_of([0.04, 0.01, 0.03]) == 0.01
+    assert limit_of([0.02, 0.001]) == 0.02
+    assert limit_of([0.04, 0.026]) == 0.0
+    assert limit_of([]) == 0.0
+
+
+def test_an_inequality_that_is_one_of_many_may_be_undecided() -> None:
+    """p of the link is 0.0063 (differences of mean 0.2, deviation 0.0275, three seeds)."""
+    alone = decide(scores(rope=[1.1725, 1.2, 1.2275], t5=[1.0, 1.0, 1.0]), [above("rope", "t5")], WORDS)
+    (link,) = alone.judged
+    assert link.p == pytest.approx(0.00625, rel=0.01)
+    assert alone.holds
+    among = alone._replace(limit=limit_of([link.p, *[1.0] * 9]))
+    assert (among.holds, among.why.en) == (
+        None, "holds for 3 of 3 seeds; undecided: RoPE > T5 by +0.200 ± 0.068 over 3 seeds"
+    )  # fmt: skip
+    assert alone._replace(limit=limit_of([link.p, *[1.0] * 6])).holds  # 7 · 0.00625 = 0.044
 
 
 # Claims -------------------------------------------------------------------------------------------------------------

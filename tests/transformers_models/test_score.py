@@ -296,6 +296,17 @@ def test_the_command_names_the_option_that_is_wrong(folder, tmp_path, given, mes
     assert message in " ".join(ended.stderr.replace("│", " ").split())
 
 
+def test_lengths_are_refused_before_weights_are_read(folder, tmp_path):
+    bare = tmp_path / "bare"
+    bare.mkdir()
+    for file in folder.iterdir():
+        if file.suffix != ".safetensors":
+            (bare / file.name).write_bytes(file.read_bytes())
+    ended = score_command(bare, tmp_path, "--lengths", "4000")
+    assert ended.returncode != 0
+    assert "--lengths: expected" in " ".join(ended.stderr.split())
+
+
 def test_the_command_names_a_tokenizer_that_is_not_there(model, folder, tmp_path):
     (tmp_path / "bare").mkdir()
     for name in ("config.json", "model.safetensors", "tale.txt"):

@@ -2,8 +2,9 @@
 
 claim     Sinusoidal > RoPE > T5          two links
 margin    Sinusoidal - RoPE, RoPE - T5    by seed, over the seeds that the encodings of a link share; it holds above 0
-a link    holds if it does in every seed and the 95 % interval of its mean margin leaves out 0; fails if it does in no
-          seed and likewise; is undecided otherwise, and with fewer than FEWEST seeds
+a link    is decided by the test that reports use (comparing.p_value: t, paired by seed): it holds or fails, by the sign of
+          its mean margin, where p is at most `limit`; otherwise, and with fewer than FEWEST seeds, it is undecided
+limit     the largest p that Holm's correction finds, over all links that one experiment is asked for
 a claim   agrees if every link holds, disagrees if one fails, is undecided otherwise
 """
 
@@ -15,6 +16,7 @@ from typing import NamedTuple
 
 from judging.say import say
 from posenc.lab.findings import statistics
+from posenc.lab.findings.comparing import p_value
 from posenc.lab.findings.criteria import FEWEST
 from posenc.lab.findings.titles import title
 from posenc.lab.findings.wording import numbered
@@ -28,25 +30,6 @@ class Score(NamedTuple):
 
     mean: float
     seeds: Mapping[str, float]
-
-
-class Ours(NamedTuple):
-    """Our numbers, whether they satisfy the claim (None: undecided), and remarks.
-
-    `seeds` were compared for the link with the fewest, None where the claim is not about seeds. A trial of the encoding
-    `shows` with the seed `against` contradicts the claim; None: no seed does. The links of the encodings `open` do not
-    hold or are undecided; empty: any may be meant. `setting` says what is known to differ from the paper's because of what
-    these results lack.
-    """
-
-    words: Words
-    holds: bool | None
-    why: Words = NOTHING
-    seeds: int | None = None
-    shows: str = ""
-    setting: Words = NOTHING
-    against: str | None = None
-    open: frozenset[str] = frozenset()
 
 
 Scores = Mapping[str, Score]  # by name
@@ -71,13 +54,90 @@ class Link(NamedTuple):
 
 
 class Judged(NamedTuple):
-    """A link, whether it holds (None: undecided), its margin by seed and on average, and half the width of its interval."""
+    """A link, its margin by seed and on average, and half the width of the interval of the mean.
+
+    tie        what may be equal is equal in every seed, which needs no test
+    overlap    of numbers without seeds: whether their ranges overlap; None where there are seeds
+    """
 
     link: Link
-    holds: bool | None
     seeds: Means
     margin: float
-    half_width: float | None
+    half_width: float | None = None
+    tie: bool = False
+    overlap: bool | None = None
+
+    @property
+    def p(self) -> float | None:
+        """Of the test that the mean margin is 0; None where no test decides."""
+        return None if self.tie or self.overlap is not None else p_value(list(self.seeds.values()))
+
+    def holds(self, limit: float) -> bool | None:
+        """None: undecided."""
+        p = self.p
+        undecided = self.overlap if p is None else p > limit
+        return None if undecided else self.link.holds(self.margin)
+
+
+class Ours(NamedTuple):
+    """Our numbers, and the links by which they satisfy the claim or do not. Without a link, `fixed` says whether they do.
+
+    `told` and `notes` are remarks, before and after those on links. `setting` says what is known to differ from the paper's
+    because of what these results lack.
+    """
+
+    words: Words
+    fixed: bool = False
+    told: Words = NOTHING
+    judged: tuple[Judged, ...] = ()
+    notes: tuple[Words, ...] = ()
+    setting: Words = NOTHING
+    limit: float = 1 - statistics.LEVEL
+
+    @property
+    def holds(self) -> bool | None:
+        """Whether they satisfy the claim; None: undecided."""
+        if not self.judged:
+            return self.fixed
+        holds = [judged.holds(self.limit) for judged in self.judged]
+        return False if False in holds else None if None in holds else True
+
+    @property
+    def why(self) -> Words:
+        links = _open_links(self.judged, self.limit)
+        return clauses(*(words for words in (self.told, *links, *self.notes) if words.en))
+
+    @property
+    def seeds(self) -> int | None:
+        """How many were compared for the link with the fewest, None where the claim is not about seeds."""
+        if not self.judged or self.judged[0].overlap is not None:
+            return None
+        return min(len(judged.seeds) for judged in self.judged)
+
+    @property
+    def shows(self) -> str:
+        """The encoding whose trial contradicts the claim most."""
+        return _contradicted(self._left)[0]
+
+    @property
+    def against(self) -> str | None:
+        """The seed of that trial; None: no seed contradicts it."""
+        return _contradicted(self._left)[1]
+
+    @property
+    def open(self) -> frozenset[str]:
+        """The encodings of the links that fail, or else are undecided; empty: any may be meant."""
+        names = [judged.link.names for judged in self._left]
+        return frozenset().union(*names) if all(names) else frozenset()
+
+    @property
+    def _left(self) -> list[Judged]:
+        """The links that fail, or else those that are undecided."""
+        of = {holds: [j for j in self.judged if j.holds(self.limit) is holds] for holds in (False, None)}
+        return of[False] or of[None]
+
+    def noted(self, note: Words) -> Ours:
+        return self._replace(notes=(*self.notes, note))
 
 
 def at_most(name: str, limit: float) -> Link:
@@ -126,20 +186,20 @@ def difference(first: Score, other: Score) -> Score:
 
 
 def decide(scores: Scores, links: Sequence[Link], words: Words, *notes: Words) -> Ours:
-    """The verdict, the number of seeds in which all links hold, and the links that fail or are undecided."""
-    judged = [_judged(link, _by_seed(scores, link.names or tuple(scores))) for link in links]
+    """Every link judged, and the number of seeds in which all of them hold."""
+    judged = tuple(_judged(link, _by_seed(scores, link.names or tuple(scores))) for link in links)
     fewest, most = (pick(len(judgement.seeds) for judgement in judged) for pick in (min, max))
     by_seed = _by_seed(scores, tuple(scores))
     agree, n = sum(all(link.holds(link.margin(at)) for link in links) for at in by_seed.values()), len(by_seed)
     told = say("holds for {agree} of {seeds}", agree=agree, seeds=numbered(n, "seed", "seeds"))
     if n < most:
         told = say("each inequality over the {fewest} to {most} seeds that its encodings share", fewest=fewest, most=most)
-    why = clauses(*(clause for clause in (told, *_open_links(judged), *notes) if clause.en))
-    shows, against = _contradicted(judged)
-    return Ours(words, _all(judged), why, fewest, shows, against=against, open=_open_names(judged))
+    return Ours(words, told=told, judged=judged, notes=notes)
 
 
-def by_ranges(low: Means, middle: Means, high: Means, links: Sequence[Link], words: Words, *notes: Words) -> Ours:
+def by_ranges(
+    low: Means, middle: Means, high: Means, links: Sequence[Link], words: Words, told: Words, note: Words
+) -> Ours:
     """The verdict on numbers that have no seeds but a spread, as times have quartiles: a link whose two ranges overlap is
     undecided.
     """
@@ -147,14 +207,19 @@ def by_ranges(low: Means, middle: Means, high: Means, links: Sequence[Link], wor
     for link in links:
         more, less = link.names
         least, most = (link.margin({more: means[more], less: other[less]}) for means, other in ((low, high), (high, low)))
-        holds = None if link.holds(most) and not link.holds(least) else link.holds(least)
-        judged.append(Judged(link, holds, {}, link.margin(middle), None))
-    overlapping = [judgement.link.says for judgement in judged if judgement.holds is None]
-    pairs = joined(overlapping, ", ", "，")
-    overlap = say("undecided, quartiles overlap: {links}", links=pairs)
-    told = (*notes, *_open_links(judged), *[overlap] * bool(overlapping))
-    why = clauses(*(words for words in told if words.en))
-    return Ours(words, _all(judged), why, shows=_contradicted(judged)[0], open=_open_names(judged))
+        overlap = link.holds(most) and not link.holds(least)
+        judged.append(Judged(link, {}, link.margin(middle), overlap=overlap))
+    overlapping = [judgement.link.says for judgement in judged if judgement.overlap]
+    notes = [note]
+    if overlapping:
+        notes.append(say("undecided, quartiles overlap: {links}", links=joined(overlapping, ", ", "，")))
+    return Ours(words, told=told, judged=tuple(judged), notes=tuple(notes))
+
+
+def limit_of(p_values: Sequence[float]) -> float:
+    """The largest of these p-values that is found at 5 % after Holm's correction; 0 where none is."""
+    corrected = statistics.holm(p_values)
+    return max((p for p, q in zip(p_values, corrected, strict=True) if q < 1 - statistics.LEVEL), default=0.0)
 
 
 def _by_seed(scores: Scores, names: Sequence[str]) -> dict[str, Means]:
@@ -167,52 +232,31 @@ def _judged(link: Link, by_seed: Mapping[str, Means]) -> Judged:
     seeds = {seed: link.margin(at) for seed, at in by_seed.items()}
     margins = list(seeds.values())
     mean = sum(margins) / len(margins) if margins else 0.0
-    half_width = statistics.half_width(margins)
-    if len(margins) < FEWEST or half_width is None:
-        return Judged(link, None, seeds, mean, None)
-    right = {link.holds(margin) for margin in margins}
-    equal = not link.strict and not any(margins)  # what may be equal, and is in every seed
-    apart = len(right) == 1 and (abs(mean) > half_width or equal)
-    return Judged(link, right.pop() if apart else None, seeds, mean, half_width)
+    half_width = statistics.half_width(margins) if len(margins) >= FEWEST else None
+    return Judged(link, seeds, mean, half_width, tie=half_width is not None and not link.strict and not any(margins))
 
 
-def _all(judged: Sequence[Judged]) -> bool | None:
-    if any(judgement.holds is False for judgement in judged):
-        return False
-    return None if any(judgement.holds is None for judgement in judged) else True
-
-
-def _left(judged: Sequence[Judged]) -> list[Judged]:
-    """The links that fail, or else those that are undecided."""
-    return [j for j in judged if j.holds is False] or [j for j in judged if j.holds is None]
-
-
-def _open_names(judged: Sequence[Judged]) -> frozenset[str]:
-    names = [judgement.link.names for judgement in _left(judged)]
-    return frozenset().union(*names) if all(names) else frozenset()
-
-
-def _contradicted(judged: Sequence[Judged]) -> tuple[str, str | None]:
+def _contradicted(left: Sequence[Judged]) -> tuple[str, str | None]:
     """The encoding and the seed that contradict the claim most: of the open link with the least margin. No seed where the
     link holds in every one.
     """
-    if not (left := _left(judged)):
+    if not left:
         return "", None
     worst = min(left, key=lambda judgement: min(judgement.seeds.values(), default=judgement.margin))
     seed = min(worst.seeds, key=lambda seed: worst.seeds[seed], default=None)
     return worst.link.shows, None if seed is None or worst.link.holds(worst.seeds[seed]) else seed
 
 
-def _open_links(judged: Sequence[Judged]) -> Iterator[Words]:
+def _open_links(judged: Sequence[Judged], limit: float) -> Iterator[Words]:
     """fails: Sinusoidal > RoPE; undecided: RoPE > T5 by +0.012 ± 0.031 over 3 seeds.
 
     The only link of a claim needs no name where it fails.
     """
-    fails = [j.link.says for j in judged if j.holds is False]
+    fails = [j.link.says for j in judged if j.holds(limit) is False]
     if fails and len(judged) > 1:
         links = joined(fails, ", ", "，")
         yield say("fails: {links}", links=links)
     for j in judged:
-        if j.holds is None and j.half_width is not None:
+        if j.holds(limit) is None and j.half_width is not None:
             by, says, seeds = (f"{j.margin:+.3f} ± {j.half_width:.3f}", j.link.says, len(j.seeds))
             yield say("undecided: {says} by {by} over {seeds} seeds", says=says, by=by, seeds=seeds)

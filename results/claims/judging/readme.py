@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from judging.causes import NOTES
+from judging.deciding import limit_of
 from judging.say import say
-from judging.table import CLAIMS, MADE_FOR, Row, judged
+from judging.table import CLAIMS, MADE_FOR, Row, judged, p_values
 from posenc.support.languages import LANGUAGES, Language, Words, clauses
 
 CLAIMS_FOLDER = Path(__file__).parents[1]
@@ -38,11 +39,16 @@ Judgement = tuple[Row, str, Row | None]  # the row of a claim, the folder that i
 
 
 def judgements(findings: Mapping[str, Mapping[str, Any]]) -> list[Judgement]:
-    """Every claim by the findings of each folder."""
+    """Every claim by the findings of each folder, corrected for all inequalities that the folder is asked for."""
+    orders = [dict.fromkeys((MADE_FOR.get(claim.source, STUDY), STUDY, TIMES)) for claim in CLAIMS]
+    asked = dict[str, list[float]]()
+    for claim, order in zip(CLAIMS, orders, strict=True):
+        for folder in order:
+            asked.setdefault(folder, []).extend(p_values(claim, findings[folder]))
+    limits = {folder: limit_of(of_folder) for folder, of_folder in asked.items()}
     judgements = []
-    for claim in CLAIMS:
-        order = dict.fromkeys((MADE_FOR.get(claim.source, STUDY), STUDY, TIMES))
-        rows = {folder: judged(claim, findings[folder]) for folder in order}
+    for claim, order in zip(CLAIMS, orders, strict=True):
+        rows = {folder: judged(claim, findings[folder], limits[folder]) for folder in order}
         folder = next((folder for folder, row in rows.items() if told(row)), STUDY)
         judgements.append((rows[folder], folder, rows[STUDY] if folder != STUDY and told(rows[STUDY]) else None))
     return judgements

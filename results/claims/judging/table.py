@@ -24,6 +24,7 @@ from judging.say import say
 from judging.task_checks import CHANCE, MASKED, ORDER
 from judging.text_checks import COMPETITIVE
 from posenc.lab.findings import criteria
+from posenc.lab.findings.statistics import LEVEL
 from posenc.lab.findings.titles import change_title
 from posenc.support.languages import Words, clauses
 
@@ -122,11 +123,23 @@ class Row(NamedTuple):
     needs: Words = NOTHING
 
 
-def judged(claim: PublishedClaim, findings: Mapping[str, Any]) -> Row:
-    """The verdict of the records that `findings` (posenc.lab.findings.assemble) are of."""
+def p_values(claim: PublishedClaim, findings: Mapping[str, Any]) -> list[float]:
+    """Of each inequality of the claim that the records of `findings` test; empty where they do not."""
+    try:
+        ours = claim.judge({**findings, CONSULTED: []})
+    except Untested:
+        return []
+    return [p for judgement in ours.judged if (p := judgement.p) is not None]
+
+
+def judged(claim: PublishedClaim, findings: Mapping[str, Any], limit: float = 1 - LEVEL) -> Row:
+    """The verdict of the records that `findings` (posenc.lab.findings.assemble) are of.
+
+    `limit` is the largest p-value that decides an inequality; left out, that of an inequality which is tested alone.
+    """
     consulted: list[tuple[str, str]] = []
     try:
-        ours = claim.judge({**findings, CONSULTED: consulted})
+        ours = claim.judge({**findings, CONSULTED: consulted})._replace(limit=limit)
     except Untested as error:
         return Row(claim, NOTHING, "not tested", error.words, needs=error.needs if error.needs.en else WITH_RECORDS)
     verdict, why, known = VERDICTS[ours.holds], ours.why, claim.cause

@@ -29,7 +29,7 @@ from judging.say import say
 from posenc.lab.findings.criteria import FLAT
 from posenc.lab.findings.titles import change_title, title, training
 from posenc.lab.findings.wording import because
-from posenc.support.languages import Words, clauses, joined
+from posenc.support.languages import Words, joined
 
 # Bits a byte. The paper reports log₂(20.97 / 20.42) = 0.04 bits a word. A word of WikiText has about 5.6 bytes with its
 # space, so this is 0.007 bits a byte; the limit is 0.1 bits a word.
@@ -51,9 +51,9 @@ def in_windows(at: Sequence[float] | None, names: Sequence[str], judge: Judge) -
         for seen, remark in ((_cut_up(task, names, at), SIDE_BY_SIDE), (_first_bytes(task, names, at), FIRST_BYTES)):
             if seen is not None:
                 ours = judge({**findings, "tasks": [seen]})
-                return ours._replace(why=clauses(ours.why, remark.filled(longest=task["lengths"][-1])))
+                return ours.noted(remark.filled(longest=task["lengths"][-1]))
         ours = judge(findings)
-        return ours._replace(why=clauses(ours.why, SAME_TARGETS), setting=THEY_CUT)
+        return ours.noted(SAME_TARGETS)._replace(setting=THEY_CUT)
 
     return judged
 
@@ -241,7 +241,7 @@ def changes_trained_on(at: float, names: Sequence[str], links: Sequence[Link]) -
         length, after = length_of(task, at), {change: trained_on(task, change) for change in names}
         ours = _with_home(task, length, {change: score(arm, length) for change, arm in after.items()}, links)
         how = joined(filter(None, dict.fromkeys(training(arm["change"]) for arm in after.values())), "; ", "；")
-        return ours._replace(why=clauses(ours.why, say("trained on after the change: {how}", how=how)))
+        return ours.noted(say("trained on after the change: {how}", how=how))
 
     return judge
 

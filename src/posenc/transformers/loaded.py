@@ -85,6 +85,16 @@ def load(
     return model
 
 
+def own_config(folder: str | PathLike[str]) -> Any:
+    """The model's own configuration in a folder that `save_pretrained` wrote. Raises ValueError for an entry of others."""
+    path = Path(folder) / "config.json"
+    held = _read(path)
+    try:
+        return _own(held, held[KEY].get("model_type") if isinstance(held[KEY], dict) else None)
+    except ValueError as error:
+        raise ValueError(f"folder: {path}: {error}") from error
+
+
 def _class_of(config: Any, path: Path) -> Any:
     """The class that was saved, with its head: AutoModelForCausalLM would put a new one in the place of another's."""
     import transformers

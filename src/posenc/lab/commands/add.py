@@ -101,7 +101,7 @@ def command(
             laws = partial(examined, word, source, default_size(), ())
             check("encoding", word, laws, quiet=False, as_json=as_json, timeout=timeout)
             return
-        from posenc.lab.commands.run import resumed
+        from posenc.lab.commands.run import resumed, usual_folder
 
         before = resumed(to, "--to")
         experiment = with_one_more(before.experiment, word, source)
@@ -124,12 +124,6 @@ def for_a_paper(folder: Path, word: str, as_json: bool) -> None:
     table = write_paper(findings_cache.recall(folder) or findings(folder), word, report)
     if not as_json:
         echo(f"\n{table}\n{report / TABLE}, {report / FIGURE}")
-
-
-def usual_folder(command: str) -> str:
-    """The default output folder of the command that made this one."""
-    words = command.split()
-    return f"lab-{Path(words[3]).stem}" if words[1:3] == ["lab", "run"] and len(words) > 3 else "posenc-compare"
 
 
 def read_user_file(reference: str) -> tuple[str, str]:
@@ -206,7 +200,7 @@ def add_task(
 ) -> None:
     """Checks the task, enters it into the experiment of the folder, and trains the missing trials."""
     from posenc.lab import tasks
-    from posenc.lab.commands.run import resumed
+    from posenc.lab.commands.run import resumed, usual_folder
 
     before = None if to is None else resumed(to, "--to")
     size, word = default_size() if before is None else before.experiment.size, settings["name"]

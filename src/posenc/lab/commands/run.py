@@ -58,6 +58,7 @@ class Wanted:
     """An experiment, with how and where to run it.
 
     command   the command that made the folder, when resuming; the folder may then hold another version of the experiment
+    seeds     their number, if the user gave one
     called    the command that the user gave; it begins every line of progress
     again     how to continue after an interruption
     repeat    the command that repeats the training, with {steps} for the number of steps; default posenc lab run
@@ -74,6 +75,7 @@ class Wanted:
     device: str = "cpu"
     command: str = ""
     named: str = ""
+    seeds: int | None = None
     as_json: bool = False
     keep_weights: bool = False
     logger: str = ""
@@ -118,6 +120,12 @@ def command(
         typer.Option(help="HOST:PORT of the Ray cluster; if left out, the local one or a new one.", show_default=False),
     ] = None,
     device: Annotated[Device | None, typer.Option(help="cpu or cuda; cpu if left out.", show_default=False)] = None,
+    seeds: Annotated[
+        int | None,
+        typer.Option(
+            min=1, help="Number of seeds, instead of the experiment's; with --resume, more of them.", show_default=False
+        ),
+    ] = None,
     resume: Annotated[
         bool, typer.Option("--resume", help="Continue the experiment in --out, with its settings and device.")
     ] = False,
@@ -135,6 +143,13 @@ def command(
             show_default=False,
         ),
     ] = None,
+    dry_run: Annotated[
+        bool,
+        typer.Option(
+            "--dry-run",
+            help="Train and write nothing: say which trials are missing, and how long they take here, by a few steps each.",
+        ),
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the findings as JSON.")] = False,
     lang: Annotated[str, typer.Option(help="en or zh; LC_ALL or LANG decide if left out.", show_default=False)] = "",
 ) -> None:
@@ -150,7 +165,8 @@ def command(
 
     Examples:  posenc lab run quick   ·   posenc lab run standard --text books --workers 4   ·
     posenc lab run examples/train_on.yaml --out lab-on   ·
-    posenc lab run --resume --out lab-quick   ·   posenc lab run study --engine ray --address 10.0.0.1:6379
+    posenc lab run --resume --out lab-quick --seeds 5   ·   posenc lab run study --dry-run   ·
+    posenc lab run study --engine ray --address 10.0.0.1:6379
     """
     language = chosen_language(lang)
     if address is not None and engine is not EngineName.ray:
@@ -158,20 +174,26 @@ def command(
     if resume and preset is not None:
         raise typer.BadParameter(f"takes the experiment from --out; leave {preset!r} out", param_hint="--resume")
     wanted = resumed(out) if resume else new_run(preset, out)
-    carry_out(
-        replace(
-            wanted,
-            text=text,
-            workers=workers,
-            engine=engine.value,
-            address=address,
-            as_json=as_json,
-            language=language,
-            keep_weights=keep_weights,
-            logger=logger.value if logger else "",
-            device=device.value if device else wanted.device,
-        )
+    if seeds is not None:
+        wanted = with_seeds(wanted, seeds)
+    wanted = replace(
+        wanted,
+        text=text,
+        workers=workers,
+        engine=engine.value,
+        address=address,
+        as_json=as_json,
+        language=language,
+        keep_weights=keep_weights,
+        logger=logger.value if logger else "",
+        device=device.value if device else wanted.device,
     )
+    if dry_run:
+        from posenc.lab.commands.dry_run import say_what_would_run
+
+        say_what_would_run(wanted)
+    else:
+        carry_out(wanted)
 
 
 def new_run(preset: str | None, out: Path | None) -> Wanted:
@@ -201,6 +223,31 @@ def resumed(out: Path | None, argument: str = "--out") -> Wanted:
         device=option(manifest, "--device", "cpu"),
         command=manifest["command"],
     )
+
+
+def with_seeds(wanted: Wanted, seeds: int) -> Wanted:
+    """The experiment with another number of seeds; that of a folder with more.
+
+    Of a folder that was planned for a budget, the steps stay and the budget goes: more seeds take more time. Raises
+    BadParameter for fewer seeds than the folder has.
+    """
+    experiment, command = wanted.experiment, wanted.command
+    if command and seeds < experiment.seeds:
+        raise typer.BadParameter(
+            f"expected at least {experiment.seeds}, which {wanted.out} has, got {seeds}; another --out has fewer",
+            param_hint="--seeds",
+        )
+    if command and seeds > experiment.seeds:
+        added = f" && posenc lab run --resume --out {usual_folder(command)} --seeds"
+        command = f"{command.partition(added)[0]}{added} {seeds}"
+    experiment = experiment.model_copy(update={"seeds": seeds, "budget": None if command else experiment.budget})
+    return replace(wanted, experiment=experiment, command=command, seeds=seeds)
+
+
+def usual_folder(command: str) -> str:
+    """The default output folder of the command that made a folder."""
+    words = command.split()
+    return f"lab-{Path(words[3]).stem}" if words[1:3] == ["lab", "run"] and len(words) > 3 else "posenc-compare"
 
 
 def carry_out(wanted: Wanted) -> None:
@@ -270,9 +317,18 @@ def logging_of(wanted: Wanted, folder: Folder) -> Callable[[Update], None]:
 
 
 def enter(wanted: Wanted) -> Folder:
-    """The folder for this experiment. Raises ValueError if it holds another experiment or was trained on another text.
+    """The folder for this experiment, which is written into it. Raises ValueError as `examined` does."""
+    folder, grown = examined(wanted)
+    if grown is not None:
+        folder.put_experiment(grown)
+    return folder
 
-    The same experiment with more seeds or encodings takes its place: it has all trials of the folder.
+
+def examined(wanted: Wanted) -> tuple[Folder, dict[str, Any] | None]:
+    """The folder for this experiment, and what has to be written into it first, if anything.
+
+    The same experiment with more seeds or encodings takes the place of the one that is there: it has all of its trials.
+    Raises ValueError if the folder holds another experiment or was trained on another text.
     """
     from posenc.lab.records.results import Folder, expected
     from posenc.lab.run.budget import planned_before
@@ -282,7 +338,7 @@ def enter(wanted: Wanted) -> Folder:
     manifest = folder.experiment()
     if manifest is None:
         folder.was_empty = True
-        return folder
+        return folder, None
     experiment = planned_before(wanted.experiment, manifest) or wanted.experiment
     settings = experiment.model_dump(mode="json")
     differing = differences(manifest["experiment"], settings)
@@ -299,9 +355,7 @@ def enter(wanted: Wanted) -> Folder:
             f"--text: {wanted.out} was trained on {theirs['source']!r} ({theirs['sha256'][:12]}…), this "
             f"is {ours.source!r} ({ours.sha256[:12]}…); give the same text, or another --out"
         )
-    if differing:
-        folder.put_experiment({**manifest, "experiment": settings, "keys": keys})
-    return folder
+    return folder, {**manifest, "experiment": settings, "keys": keys} if differing else None
 
 
 def grown_alone(theirs: dict[str, Any], ours: dict[str, Any]) -> bool:
@@ -401,6 +455,7 @@ def command_of(wanted: Wanted) -> str:
     """The command that repeats the experiment: the options that determine the numbers, without local folders."""
     words = ["posenc", "lab", "run", wanted.named]
     words += ["--text", wanted.text.resolve().name] if wanted.text else []
+    words += ["--seeds", str(wanted.seeds)] if wanted.seeds is not None else []
     words += ["--device", wanted.device] if wanted.device != "cpu" else []
     return shlex.join(words)
 

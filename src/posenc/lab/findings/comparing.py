@@ -67,12 +67,17 @@ def told_apart(task: Json, scores: Sequence[Mapping[str, float]]) -> set[tuple[i
     """
     pairs = list(combinations(range(len(scores)), 2))
     ahead = [behind(task, scores[a], scores[b]) for a, b in pairs]
-    corrected = statistics.holm([statistics.paired_p(d) if len(d) >= FEWEST else 1.0 for d in ahead])
+    corrected = statistics.holm([p_value(differences) for differences in ahead])
     return {
         (a, b) if math.fsum(differences) > 0 else (b, a)
         for (a, b), differences, p in zip(pairs, ahead, corrected, strict=True)
         if p < 1 - statistics.LEVEL
     }
+
+
+def p_value(differences: Sequence[float]) -> float:
+    """Of a t-test, paired by seed, that the mean difference is 0; 1 with fewer seeds than FEWEST."""
+    return statistics.paired_p(differences) if len(differences) >= FEWEST else 1.0
 
 
 def behind(task: Json, better: Mapping[str, float], other: Mapping[str, float]) -> list[float]:

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from enum import StrEnum
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
@@ -147,10 +147,10 @@ def command(
     with interruptible("finished scores are kept; the same command continues") as look:
         from rich.console import Console
 
-        loaded, tokenizer = load(model, dtype)
+        kept = stored(model)
+        tokenizer = tokenizer_of(model, kept)
         windows: Windows
         about: dict[str, Any] = {"model": Path(model).resolve().name, "dtype": dtype, "samples": count}
-        about["trained"] = scores.trained_length(loaded)
         if text is None:
             from posenc.transformers.retrieval import Retrieval
 
@@ -159,6 +159,9 @@ def command(
         else:
             windows, titles = read(text, tokenizer, count, scored or SCORED, copied or COPIED), TITLES
             about |= {"text": text.name, "scored": windows.scored, "copied": windows.copied}
+        windows.check(steps)
+        loaded = load(kept, dtype)
+        about["trained"] = scores.trained_length(loaded)
         with shown(Console(stderr=True, highlight=False, emoji=False)) as tell:
             rows = scores.run(loaded, windows, methods, steps, out / SCORES, tell, look)
     heading = about | {"trained": about["trained"] or "?"}
@@ -192,45 +195,61 @@ def _methods(words: list[str]) -> list[Method]:
     return list(dict.fromkeys([Method(PLAIN), *methods]))
 
 
-def load(model: str, dtype: str) -> tuple[Any, Any]:
-    """The model, with what posenc has attached to it, and its tokenizer. Nothing is looked for on a hub.
+class Stored(NamedTuple):
+    """What a folder or a GGUF file is loaded by. `attached`: posenc has attached something to the model of the folder."""
 
-    Raises FileNotFoundError where there is no such file or folder, ModuleNotFoundError for a GGUF file without gguf.
-    """
+    folder: Path
+    file: dict[str, str]
+    attached: bool
+
+
+def stored(model: str) -> Stored:
+    """Raises FileNotFoundError where there is no such file or folder, ModuleNotFoundError for a GGUF file without gguf."""
     path = Path(model)
     if not path.exists():
         raise FileNotFoundError(f"{model}: there is no such folder or file")
-    import torch
     import transformers
 
     from posenc.configs.attached import KEY
     from posenc.configs.gguf import is_gguf
-    from posenc.transformers.loaded import from_pretrained
 
     transformers.logging.set_verbosity_error()
     transformers.logging.disable_progress_bar()
-    file: dict[str, Any] = {}
-    if path.is_dir():
-        folder = path
-    elif is_gguf(path):
+    if not path.is_dir():
+        if not is_gguf(path):
+            raise ValueError(f"{model}: expected a folder that save_pretrained wrote, or a GGUF file")
         if find_spec("gguf") is None:
             raise ModuleNotFoundError(f"{model}: transformers reads GGUF files with the package gguf: pip install gguf")
-        folder, file = path.parent, {"gguf_file": path.name}
-    else:
-        raise ValueError(f"{model}: expected a folder that save_pretrained wrote, or a GGUF file")
-    options: dict[str, Any] = {"dtype": getattr(torch, dtype), "local_files_only": True, **file}
-    if not file and not (folder / "config.json").is_file():
+        return Stored(path.parent, {"gguf_file": path.name}, False)
+    if not (path / "config.json").is_file():
         raise ValueError(f"{model}: holds no config.json; expected a folder that save_pretrained wrote, or a GGUF file")
-    config = {} if file else strict_json.read(folder / "config.json")
-    if KEY in config:  # the folder's own model type is known to its remote code alone
-        loaded: Any = from_pretrained(folder, **options)
-        file["config"] = loaded.config
-    else:
-        loaded = transformers.AutoModelForCausalLM.from_pretrained(folder, **options)
+    return Stored(path, {}, KEY in strict_json.read(path / "config.json"))
+
+
+def tokenizer_of(model: str, kept: Stored) -> Any:
+    """The tokenizer, read before the weights, so that lengths can be refused at once. Nothing is looked for on a hub."""
+    import transformers
+
+    from posenc.transformers.loaded import own_config
+
+    options: dict[str, Any] = {**kept.file}
+    if kept.attached:  # the folder's own model type is known to its remote code alone
+        options["config"] = own_config(kept.folder)
     try:
-        return loaded.eval(), transformers.AutoTokenizer.from_pretrained(folder, **file)
+        return transformers.AutoTokenizer.from_pretrained(kept.folder, **options)
     except (OSError, ValueError) as error:
         raise ValueError(f"{model}: has no tokenizer that transformers can load; save it beside the model") from error
+
+
+def load(kept: Stored, dtype: str) -> Any:
+    """The model, with what posenc has attached to it."""
+    import torch
+    import transformers
+
+    from posenc.transformers.loaded import from_pretrained
+
+    read_model: Any = from_pretrained if kept.attached else transformers.AutoModelForCausalLM.from_pretrained
+    return read_model(kept.folder, dtype=getattr(torch, dtype), local_files_only=True, **kept.file).eval()
 
 
 def read(path: Path, tokenizer: Any, samples: int, scored: int, copied: int) -> Text:

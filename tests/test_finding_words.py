@@ -364,10 +364,10 @@ def test_a_name_of_timm_s_leads_to_what_the_model_has(model, names):
 def test_every_name_and_alias_is_known():
     for entry in lookup.ENTRIES:
         for word in (entry.name, *entry.also_called, *entry.page.title.both()):
-            first = lookup.find(word)[0]
-            assert not first.guess, word
-            assert entry in [one.entry for one in lookup.find(word)], word
-        assert lookup.find(entry.name)[0].entry == entry
+            found = lookup.find(word)
+            assert not found[0].guess, word
+            assert entry in [one.entry for one in found], word
+            assert word != entry.name or found[0].entry == entry
 
 
 @pytest.mark.parametrize("word", ["rotery", "rotary", "bert", "qqqq", "graph"])

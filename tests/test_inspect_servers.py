@@ -459,6 +459,19 @@ def test_phi_3_is_told_the_trained_length_of_the_file(name):
     assert [scale, extension.after.cos_sin_scale] == pytest.approx([expected] * 2, rel=1e-6)
 
 
+@pytest.mark.parametrize("server", ["vLLM", "SGLang"])
+def test_longrope_for_neighbouring_pairs_is_refused(server):
+    """vLLM 0.33.0 raises for them (phi3_long_rope_scaled_rope.py:38), and SGLang 0.5.23 (rope_variant.py:56)."""
+    for family in ("cohere", "glm4"):
+        assert family in servers()[server]["interleaved"]
+        file = {"model_type": family, "rope_theta": 1e4, "num_key_value_heads": 8, **SIZES}
+        assert server not in commands(made(file, "longrope", 4))
+        assert commands(made(file, "linear", 4))[server]
+    llama = {"model_type": "llama", "rope_theta": 1e4, **SIZES}
+    assert "llama" not in servers()[server]["interleaved"]
+    assert commands(made(llama, "longrope", 4))[server]
+
+
 @pytest.mark.parametrize("family", ["gemma4_text", "diffusion_gemma_text"])
 def test_a_fraction_at_the_top_leaves_settings_of_each_kind_their_type(family):
     """vLLM 0.33.0, config/model.py:2608, reads rope_type of every object in them."""

@@ -151,9 +151,9 @@ def says(value: ast.expr | None, own: ast.ClassDef, made_of: list[tuple[Path, as
 
 
 def measured(program: str, models: Path) -> dict[str, list[str]]:
-    """Families whose files hand over all settings, and those that hand over the base alone."""
+    """Families whose files hand over all settings, those that hand over the base alone, and whose pairs are neighbours."""
     served = registry(program, models)
-    found: dict[str, list[str]] = {"settings": [], "base": []}
+    found: dict[str, list[str]] = {"settings": [], "base": [], "interleaved": []}
     for family, architecture in sorted(architectures().items()):
         if architecture not in served:
             continue
@@ -168,7 +168,32 @@ def measured(program: str, models: Path) -> dict[str, list[str]]:
             found["settings"].append(family)
         elif silent and any(says(given(call, "base", 3), own, made_of) for call, own in made):
             found["base"].append(family)
+        if neighbours(made_of):
+            found["interleaved"].append(family)
     return found
+
+
+def neighbours(made_of: list[tuple[Path, ast.ClassDef]]) -> bool:
+    """Whether a model turns neighbouring pairs: `is_neox_style` is False where it is given, set afterwards, or the default
+    that the configuration is asked with. A class that sets it to True afterwards has the last word. A local variable does
+    not count: it is set to False for GGUF files only.
+    """
+    said = set[bool]()
+    for _, own in made_of:
+        for node in ast.walk(own):
+            if isinstance(node, ast.keyword) and node.arg == "is_neox_style":
+                value: ast.expr | None = node.value
+            elif isinstance(node, ast.Call) and ast.unparse(node).startswith("getattr(config, 'rope_is_neox_style',"):
+                value = node.args[2]
+            elif isinstance(node, ast.Assign) and ast.unparse(node.targets[0]).endswith(".is_neox_style"):
+                value = node.value
+                if isinstance(value, ast.Constant) and value.value is True:
+                    return False
+            else:
+                continue
+            if isinstance(value, ast.Constant):
+                said.add(value.value)
+    return False in said
 
 
 def keys_read(models: Path) -> dict[str, list[str]]:

@@ -146,6 +146,20 @@ ROTATIONS = {
 }
 
 
+def test_layers_with_the_same_encoding_share_one_table(stand_in, tmp_path):
+    """Two layers of YaRN and two of RoPE hold two tables of TOKENS rows, as the plain model holds one."""
+    model = model_of(rope_layout="half")
+    for layers, name in (((0, 2), "yarn"), ((1, 3), "adjusted_base")):
+        pt.attach(model, posenc.create(name, **ROTATIONS[name]), layers=layers)
+    model.save_pretrained(tmp_path)
+    layers = served(stand_in, tmp_path, json.loads((tmp_path / "config.json").read_text())).model.layers
+    turned = [layer.self_attn.rotary_emb for layer in layers]
+    assert turned[0] is turned[2]
+    assert turned[1] is turned[3]
+    assert turned[0] is not turned[1]
+    assert not torch.equal(turned[0].cos_sin_cache, turned[1].cos_sin_cache)
+
+
 @pytest.mark.parametrize("name", ROTATIONS)
 def test_queries_and_keys_turn_as_the_attached_encoding_turns_them(name, stand_in, tmp_path):
     encoding = posenc.create(name, **ROTATIONS[name])
@@ -211,11 +225,19 @@ def test_a_layer_that_has_no_rotation_there_is_refused(stand_in, tmp_path, monke
         served(stand_in, tmp_path, config)
 
 
+def test_the_configuration_refuses_it_before_a_model_is_made(stand_in, tmp_path):
+    _, config = saved(posenc.create("alibi", n_heads=4), tmp_path)
+    plugin.register()
+    read_by = stand_in.configurations[config["model_type"]]
+    with pytest.raises(ValueError, match=r"vLLM cannot serve ALiBi: it is not a rotation"):
+        read_by.from_pretrained(tmp_path)
+
+
 def test_an_entry_of_an_encoder_is_refused(stand_in, tmp_path):
     _, config = saved(posenc.create("nope"), tmp_path)
     config["posenc"]["layers"] = {"encoder.0": 0}
     (tmp_path / "config.json").write_text(json.dumps(config))
-    with pytest.raises(ValueError, match=r"posenc\.layers: PosencLlamaForCausalLM has no parts, got those of encoder"):
+    with pytest.raises(ValueError, match=r"posenc\.layers: llama has no parts, got those of encoder"):
         served(stand_in, tmp_path, config)
 
 
@@ -243,18 +265,26 @@ def test_without_the_plugin_no_server_finds_the_architecture(tmp_path):
     assert model.config.architectures == ["LlamaForCausalLM"]
 
 
+ENTRY = {
+    "format": 1,
+    "model_type": "llama",
+    "encodings": [{"class": "posenc.encodings.nope.NoPE", "arguments": {}}],
+    "layers": {"0": 0},
+}
+
+
 def configuration(stand_in, model_type, folder):
     """The configuration of a folder of that family, as get_config of transformers_utils/config.py reads it."""
     plugin.register()
     named = f"posenc_{model_type}"
-    said = transformers.CONFIG_MAPPING[model_type]().to_dict() | {"model_type": named, "posenc": {"format": 1}}
+    said = transformers.CONFIG_MAPPING[model_type]().to_dict() | {"model_type": named, "posenc": ENTRY}
     (folder / "config.json").write_text(json.dumps(said))
     read_by = stand_in.configurations[named]
     read_by.model_type = named  # _register_config_class, which vLLM calls before it reads the file
     transformers.AutoConfig.register(named, read_by, exist_ok=True)
     config = transformers.AutoConfig.from_pretrained(folder)
     assert type(config) is read_by
-    assert config.posenc == {"format": 1}
+    assert config.posenc == ENTRY
     return config
 
 
@@ -265,7 +295,7 @@ def test_every_comparison_of_vllm_s_sees_the_family(model_type, stand_in, tmp_pa
     in_process = pickle.loads(pickle.dumps(read))  # vLLM's processes may be spawned
     compared = json.loads(vllm_model_types.TABLE.read_text())["compared"]
     for config in (read, copy.deepcopy(read), in_process, read.get_text_config()):
-        assert config.posenc == {"format": 1}
+        assert config.posenc == ENTRY
         for place in compared:
             for name in place["names"]:
                 seen = vllm_model_types.fits(config.model_type, place["how"], name)

@@ -74,6 +74,8 @@ def _of_family(model_type: str) -> type:
     base: Any = config_class(model_type)
 
     def __init__(self: Any, **options: Any) -> None:
+        if KEY in options:
+            layers_of(options[KEY], model_type)  # refuses in the first process, before weights are read
         base.__init__(self, **options)
         self.model_type = model_type
 
@@ -102,20 +104,30 @@ def put(model: nn.Module, entry: Any, tokens: int) -> None:
 
     Raises ValueError for an encoding that vLLM's attention has no place for, and for a layer without a rotation of its own.
     """
-    encodings, by_part = restored(entry, trust_code=False)
-    if by_part.keys() != {""}:
-        raise ValueError(f"{KEY}.layers: {type(model).__name__} has no parts, got those of {', '.join(by_part)}")
-    layers = by_part[""]
-    for number, encoding in enumerate(encodings):
-        if reason := why_not(encoding):
-            raise ValueError(f"{KEY}.encodings[{number}]: vLLM cannot serve {type(encoding).__name__}: {reason}")
+    encodings, layers = layers_of(entry, type(model).__name__)
     inside = [(int(match[1]), module) for path, module in model.named_modules() if (match := LAYER.search(path))]
     turning = {n: module for n, module in inside if isinstance(getattr(module, "rotary_emb", None), nn.Module)}
     if missing := sorted(({n for n, _ in inside} & layers.keys()) - turning.keys()):
         raise ValueError(f"{KEY}.layers: layer {missing[0]} of {type(model).__name__} has no rotation in vLLM to replace")
+    made = dict[tuple[str, torch.dtype | None], nn.Module]()  # layers with the same encoding share one table, as in vLLM
     for n, module in turning.items():
         if n in layers:
-            module.rotary_emb = rotation(encodings[layers[n]], module.rotary_emb, tokens)
+            encoding = encodings[layers[n]]
+            key = encoding.identity, getattr(module.rotary_emb, "dtype", None)
+            if key not in made:
+                made[key] = rotation(encoding, module.rotary_emb, tokens)
+            module.rotary_emb = made[key]
+
+
+def layers_of(entry: Any, model: str) -> tuple[list[PositionalEncoding], dict[int, int]]:
+    """The encodings of an entry, and which of them each layer has. Raises ValueError for one that vLLM cannot serve."""
+    encodings, by_part = restored(entry, trust_code=False)
+    if by_part.keys() != {""}:
+        raise ValueError(f"{KEY}.layers: {model} has no parts, got those of {', '.join(by_part)}")
+    for number, encoding in enumerate(encodings):
+        if reason := why_not(encoding):
+            raise ValueError(f"{KEY}.encodings[{number}]: vLLM cannot serve {type(encoding).__name__}: {reason}")
+    return encodings, by_part[""]
 
 
 def why_not(encoding: PositionalEncoding) -> str | None:

@@ -1,7 +1,8 @@
 """How to run a model with new rotary settings: the whole command for four programs, and what each does not read.
 
 servers.json has, for each program, the release that its commands were held against, the date, the families whose code
-there hands all settings on, or the base alone, and the keys that are read for each rope_type (tools/servers.py). Where a
+there hands all settings on, or the base alone, those whose pairs are neighbours there, and the keys that are read for each
+rope_type (tools/servers.py). Where a
 program would not read what the command says, or where it is not known, there is no command. The rules below are those of
 the same releases:
 
@@ -111,6 +112,10 @@ def _served(name: str, extension: Extension) -> Words | None:
         return say("{keys}, with rope_type {kind}", keys=", ".join(unread), kind=str(settings.get("rope_type", "default")))
     if family not in known["settings"] + known["base"]:
         return _unknown(family)
+    if extension.method == "longrope" and family in known["interleaved"]:
+        return say(
+            "longrope for pairs of neighbouring channels, which {family} has: its class turns halves alone", family=family
+        )
     if family in known["settings"] and not extension.chunked:  # get_rope of both makes DualChunkRotaryEmbedding of the base
         return None
     if extension.method == "ntk" and settings.get("rope_type") == "default":

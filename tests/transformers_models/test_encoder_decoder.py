@@ -512,11 +512,11 @@ def test_a_part_that_is_no_model_by_itself_and_other_functions():
         pt.fast(bart)
 
 
-def test_a_quantised_cache_of_the_decoder_is_refused():
-    model = pt.attach(model_of("t5"), alibi())
+def test_a_quantised_cache_of_the_decoder_is_refused_for_states():
+    model = pt.attach(model_of("t5"), {"decoder": made("fox")})
     rounded = DynamicCache()
     rounded.layers = [Rounded(), Rounded()]
-    with pytest.raises(TypeError, match="rounds keys in a way that is not served"):
+    with pytest.raises(TypeError, match="rounds what is cached, and FoX"):
         model(input_ids=IDS, decoder_input_ids=OUT, past_key_values=EncoderDecoderCache(rounded, DynamicCache()))
 
 

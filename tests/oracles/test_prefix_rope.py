@@ -76,7 +76,7 @@ def test_keys_are_moved_as_patches_by_a_rope_of_its_frequencies_and_not_by_itsel
     at = torch.tensor([[[2, 1], [3, 0], [1, 5]]])
     by = torch.tensor([-1, 0]).expand(1, 3, 2)
     keys = encoding.rotate(x, Positions.at(at), "key")
-    plain = RoPE(8, axes=2, frequencies=encoding.frequencies, layout=encoding.layout)
+    plain = RoPE(8, frequencies=encoding.frequencies, layout=encoding.layout)
     torch.testing.assert_close(rerotate(keys, by=by, encoding=plain), encoding.rotate(x, Positions.at(at + by), "key"))
     with pytest.raises(TypeError, match=r"^encoding: PrefixRoPE\(.* turns prefix tokens by learned angles"):
         rerotate(keys, by=by, encoding=encoding)

@@ -138,8 +138,8 @@ def rescale_keys(
 def _check_adds_up(name: str, encoding: PositionalEncoding) -> None:
     if isinstance(encoding, PrefixRoPE):
         raise TypeError(
-            f"{name}: {label(encoding)} turns prefix tokens by learned angles, so that a move onto (-1, …) is no rotation of "
-            "patches and prefix tokens do not move; give patches alone, and a RoPE of its axes and frequencies"
+            f"{name}: {label(encoding)} turns prefix tokens by learned angles, so that a move by (-1, …) is no rotation of "
+            "patches, and prefix tokens do not move; give patches alone, and a RoPE of its frequencies"
         )
 
 

@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import pytest
 import torch
 from transformers import LlamaConfig, MistralConfig
-from transformers.cache_utils import DynamicCache, DynamicSlidingWindowLayer, StaticCache
+from transformers.cache_utils import (
+    DynamicCache,
+    DynamicSlidingWindowLayer,
+    LinearAttentionAndFullAttentionLayer,
+    StaticCache,
+)
 
+import in_process
+from conformance import foreign_caches
 from posenc.checking.bugs import BUGS
-from posenc.checking.caches import check_cache
+from posenc.checking.caches import check_cache, steps
+from posenc.checking.loading import load
 
+HERE = Path(__file__).parent
 WINDOW = 6
 
 
@@ -286,4 +298,130 @@ def test_a_paged_cache_holds_row_by_row():
 def test_what_is_read_is_two_tensors_or_three(found):
     (result,) = check_cache(lambda *_: None, lambda _: found, laws=["decode_equals_prefill"])
     assert result.verdict == "failed"
-    assert "read: expected (k, v) or (k, v, positions), tensors, got" in result.detail
+    assert "read: expected (k, v), (k, v, positions) or (k, v, positions, state), tensors, got" in result.detail
+
+
+def report_of(kind):
+    """The report of a class of foreign_caches.py, as the command makes it."""
+    seam, adapter = load(f"{HERE / 'foreign_caches.py'}:{kind.__name__}", None)
+    assert seam == "cache"
+    *_, report = steps(adapter, kind.__name__)
+    return report
+
+
+@pytest.mark.parametrize("right", foreign_caches.RIGHT, ids=lambda kind: kind.__name__)
+def test_foreign_caches_that_are_right_hold(right):
+    report = report_of(right)
+    assert report.passed, str(report)
+
+
+@pytest.mark.parametrize("kind", foreign_caches.REPORTS, ids=lambda kind: kind.__name__)
+def test_a_public_report_is_named(kind):
+    law, bug = foreign_caches.REPORTS[kind]
+    report = report_of(kind)
+    assert report[law].verdict == "failed", str(report)
+    assert report[law].bug is BUGS[bug], str(report)
+    assert report.diagnosis.name == bug, str(report)
+
+
+def rolled_back(cache, lengths):
+    """transformers takes how many tokens go, from all rows."""
+    if len(set(lengths)) > 1:
+        raise NotImplementedError("crop takes one number for all rows")
+    cache.crop(lengths[0] - cache.get_seq_length())
+
+
+class Sliding(OfTransformers):
+    """A sliding cache that keeps what rejected drafts pushed out until `crop`, as assisted decoding asks for."""
+
+    def __init__(self):
+        super().__init__(lambda: DynamicCache(config=MistralConfig(**SIZES, sliding_window=WINDOW)))
+
+    def write(self, cache, k, v, positions):
+        if cache is None:
+            cache = (self.make(),)
+            cache[0].layers[0].activate_past_recording()
+        return super().write(cache, k, v, positions)
+
+    def crop(self, held, lengths):
+        cache = held[0]
+        rolled_back(cache, lengths)
+        return cache, cache.layers[0].keys, cache.layers[0].values
+
+    def read(self, held):
+        return held[1:]
+
+
+def test_the_sliding_cache_of_transformers_rolls_back():
+    made = Sliding()
+    results = {one.law: one for one in check_cache(made.write, made.read, made.crop, window=WINDOW)}
+    assert not failing(results.values()), [str(one) for one in results.values()]
+    assert results["rollback_equals_never_seen"].verdict == "passed"
+
+
+class Hybrid(foreign_caches.Recurrent):
+    """Keys and a recurrent state in one layer of transformers, as Qwen3-Next and its kind cache them."""
+
+    def write(self, cache, k, v, positions):
+        if cache is None:
+            cache = DynamicCache()
+            cache.layers = [LinearAttentionAndFullAttentionLayer()]
+            cache.layers[0].activate_past_recording()
+        (layer,) = cache.layers
+        layer.update(k, v)
+        state = k.new_zeros(*k.shape[:2], k.shape[3], k.shape[3])
+        if layer.is_recurrent_states_initialized[0]:
+            state = layer.recurrent_states[0]
+        for n in range(k.shape[2]):
+            state = foreign_caches.DECAY * state + v[:, :, n, :, None] * k[:, :, n, None]
+        layer.update_conv_state(k.transpose(2, 3).flatten(1, 2), conv_kernel_size=2)
+        layer.update_recurrent_state(state)
+        return cache
+
+    def read(self, cache):
+        (layer,) = cache.layers
+        at = torch.arange(layer.keys.shape[2]).expand(len(layer.keys), -1)
+        return layer.keys, layer.values, at, layer.recurrent_states[0]
+
+    def crop(self, cache, lengths):
+        rolled_back(cache, lengths)
+        return cache
+
+
+def test_a_recurrent_state_of_transformers_goes_on_over_rejected_drafts():
+    """huggingface/transformers#49036, in the installed version; every other law of caches holds for it."""
+    made = Hybrid()
+    results = {one.law: one for one in check_cache(made.write, made.read, made.crop)}
+    assert failing(results.values()) == {"rollback_equals_never_seen"}, [str(one) for one in results.values()]
+    assert results["rollback_equals_never_seen"].bug is BUGS["running sum"]
+
+
+def test_the_command_checks_a_file_with_functions_of_a_cache(tmp_path):
+    (tmp_path / "mine.py").write_text(FILE, encoding="utf-8")
+    wrong = in_process.posenc("check", "mine.py", cwd=tmp_path)
+    assert wrong.returncode == 1
+    assert wrong.stdout.startswith("mine.py is wrong: all rows of a cache share one offset")
+    assert "✗ rows_have_their_own_positions: rows that keep 0 and 1 drafts: row 0 reads token 5" in wrong.stdout
+    assert "is: not identified" not in wrong.stdout
+    given = in_process.posenc("check", "mine.py", "--expect", "layout=half", cwd=tmp_path)
+    assert given.returncode == 2
+    assert "--expect: a cache has no traits and no facts; leave it out" in given.stderr
+    (tmp_path / "mine.py").write_text(FILE.replace("max(lengths)", "lengths[0]"), encoding="utf-8")
+    told = json.loads(in_process.posenc("check", "mine.py", "--json", cwd=tmp_path).stdout)
+    assert told["diagnosis"]["name"] == "one offset"
+    right = in_process.posenc("check", HERE / "foreign_caches.py:Rows", "--all", cwd=tmp_path)
+    assert right.returncode == 0, right.stdout
+    assert "✓ rollback_equals_never_seen" in right.stdout
+
+
+FILE = """import torch
+
+def write(cache, k, v, positions):
+    return (k, v) if cache is None else tuple(torch.cat(pair, dim=2) for pair in zip(cache, (k, v), strict=True))
+
+def read(cache):
+    return cache
+
+def crop(cache, lengths):
+    return tuple(x[:, :, : max(lengths)] for x in cache)
+"""

@@ -7,9 +7,11 @@ import copy
 
 import pytest
 import torch
+from torch._dynamo.testing import CompileCounter
 
 from posenc import Attention, KeyValueCache, Positions, Stack, create
 from posenc.attention.cache import RingCache
+from posenc.attention.static_cache import StaticCache
 
 SIZES = {"d_model": 32, "n_heads": 4, "max_positions": 64}
 PADDED = torch.tensor([[0, 1, 1, 1, 1, 1], [1, 1, 1, 1, 0, 0]])
@@ -239,3 +241,52 @@ def test_tokens_that_are_learnt_from_are_not_written_over():
         module.decode(x[:, :1], Positions.decode([8, 8]), inferred)
     out.sum().backward()
     assert module.key.weight.grad.isfinite().all()
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("name", ["rope", "alibi", "fox"])
+def test_one_graph_over_all_steps_of_a_static_cache(name):
+    """Rows of other lengths, and rows that are rolled back, share one graph, and no memory is made for keys."""
+    torch._dynamo.reset()
+    module, x, cache = decoded(name, Positions.from_mask(PADDED))
+    graphs = CompileCounter()
+    step = torch.compile(module.decode, backend=graphs, fullgraph=True)
+    static, start = cache.static(24), torch.tensor([5, 4])
+    memory = [part.data_ptr() for part in (static.k, static.v)]
+    for n in range(12):
+        if n == 6:
+            start = torch.tensor([7, 3])
+            static, cache = static.crop(start), cache.crop(start)
+        at = Positions.decode(start + n % 6)
+        out, static = step(x[:, n % 6, None], at, static)
+        expected, cache = module.decode(x[:, n % 6, None], at, cache)
+        torch.testing.assert_close(out, expected)
+        assert static.lengths.tolist() == cache.lengths.tolist()
+    assert graphs.frame_count == 1
+    assert [part.data_ptr() for part in (static.k, static.v)] == memory
+
+
+def test_what_a_static_cache_refuses():
+    module, x, cache = decoded("fox", Positions.from_mask(PADDED))
+    with pytest.raises(ValueError, match=r"capacity: row 0 holds a token of order 4, got 4 columns"):
+        cache.static(4)
+    double = KeyValueCache(cache.k, cache.v, Positions(*[torch.zeros(2, 6, dtype=torch.int64)] * 3), module.encoding)
+    with pytest.raises(ValueError, match="two tokens of a row have the same order"):
+        double.static(8)
+    static = cache.static(6)
+    before = [part.clone() for part in parts(static)]
+    with pytest.raises(RuntimeError, match="written in place, without gradients"):
+        module.decode(x[:, :1], Positions.decode([5, 4]), static)
+    with torch.no_grad():
+        with pytest.raises(ValueError, match=r"at: row 1 goes on at position 5, and the cache ends at position 3"):
+            module.decode(x[:, :1], Positions.decode([5, 5]), static)
+        with pytest.raises(ValueError, match=r"at: the static cache has columns for order 0 … 5, .* got order 6"):
+            module.decode(x[:, :2], Positions.arange(2, 2, torch.tensor([5, 4])), static)
+        with pytest.raises(ValueError, match="carries other states than the cache holds"):
+            static.extend(static.k[:, :, :1], static.v[:, :, :1], Positions.decode([5, 4]))
+    for call in (lambda: static.evict(torch.ones(2, 6, dtype=torch.bool)), lambda: static.ring(4)):
+        with pytest.raises(ValueError, match="cache: a static cache"):
+            call()
+    assert all(map(torch.equal, parts(static), before))
+    assert type(static.reorder([1, 1])) is StaticCache
+    assert static.reorder([1, 0]).lengths.tolist() == [4, 5]

@@ -9,7 +9,9 @@ from dataclasses import replace
 import pytest
 import torch
 
+from posenc.attention.rotated_keys import rerotate, rescale_keys
 from posenc.encodings.of_families.prefix_rope import PrefixRoPE
+from posenc.encodings.rope import RoPE
 from posenc.positions import Positions
 
 
@@ -66,3 +68,17 @@ def test_what_cannot_be_is_refused():
         PrefixRoPE(8, 0, axes=2)
     with pytest.raises(ValueError, match="none of 1 prefix tokens"):
         PrefixRoPE(8, axes=2).rotate(torch.randn(1, 1, 6, 8), Positions.grid(2, 2, prefix=2), "query")
+
+
+def test_keys_are_moved_as_patches_by_a_rope_of_its_frequencies_and_not_by_itself():
+    """A move by (-1, 0) has the coordinates of a prefix token, whose learned angle is no move; keys would be off by 3."""
+    encoding, x = PrefixRoPE(8, axes=2), torch.randn(1, 1, 3, 8)
+    at = torch.tensor([[[2, 1], [3, 0], [1, 5]]])
+    by = torch.tensor([-1, 0]).expand(1, 3, 2)
+    keys = encoding.rotate(x, Positions.at(at), "key")
+    plain = RoPE(8, frequencies=encoding.frequencies, layout=encoding.layout)
+    torch.testing.assert_close(rerotate(keys, by=by, encoding=plain), encoding.rotate(x, Positions.at(at + by), "key"))
+    with pytest.raises(TypeError, match=r"^encoding: PrefixRoPE\(.* turns prefix tokens by learned angles"):
+        rerotate(keys, by=by, encoding=encoding)
+    with pytest.raises(TypeError, match=r"^new: PrefixRoPE\(.* turns prefix tokens by learned angles"):
+        rescale_keys(keys, Positions.at(at), plain, encoding)

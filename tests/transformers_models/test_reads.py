@@ -2,6 +2,8 @@
 
 import pytest
 import torch
+from torch._dynamo.testing import CompileCounter
+from transformers.cache_utils import StaticCache
 
 import posenc
 import posenc.transformers as pt
@@ -14,7 +16,6 @@ from posenc.encodings.of_families.t5_content import T5OfContent
 from posenc.encodings.of_families.t5_gated import GatedT5
 from posenc.encodings.of_families.zipformer import ZipformerPositions
 from transformers_models.test_attach import HEADS, IDS, WIDTH, by_hand, logits, made, model_of, near
-from transformers_models.test_versions import HERE
 
 MADE = {
     "t5_content": lambda: T5OfContent(HEADS, HEADS * WIDTH),
@@ -164,9 +165,36 @@ def test_what_was_read_follows_the_keys(name):
     draft = pt.attach(model_of(num_hidden_layers=2), posenc.create("nope"))
     alone = model.generate(input_ids=IDS[:1], **settings)
     assert torch.equal(model.generate(input_ids=IDS[:1], **settings, assistant_model=draft), alone)
-    with pytest.raises(TypeError, match=rf"{HERE}: .* a static cache does not keep; use a dynamic cache"):
-        model.generate(**prompt, **settings, cache_implementation="static")
+    assert torch.equal(model.generate(**prompt, **settings, cache_implementation="static"), plain)
     half = model.to(torch.bfloat16)
     first = half(input_ids=IDS[:, :6], use_cache=True)
     rest = half(input_ids=IDS[:, 6:], past_key_values=first.past_key_values).logits
     near(rest.float(), logits(half)[:, 6:].float(), 0.05)
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("name", [*MADE, "cable", "path_fox"])
+@pytest.mark.parametrize("window", [None, 4])
+def test_chunks_over_a_static_cache_equal_one_pass(name, window):
+    """Columns that are not written hold zeros, which no state goes on from; a window that is full moves its columns."""
+    kind = ("llama", {}) if window is None else ("mistral", {"sliding_window": window})
+    model = model_of(kind[0], num_hidden_layers=2, **kind[1])
+    pt.attach(model, encoding(name) if name in MADE else made(name))
+    whole, cache = logits(model), StaticCache(config=model.config, max_cache_len=14)
+    parts = [(0, 3), (3, 4), (4, 7), (7, 8), (8, 10)]
+    found = [model(input_ids=IDS[:, first:end], past_key_values=cache).logits for first, end in parts]
+    near(torch.cat(found, dim=1), whole, 5e-5)
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("name", ["fox on rope", "path"])
+def test_one_graph_over_a_static_cache_with_states(name):
+    model = pt.attach(model_of(num_hidden_layers=2), encoding(name))
+    whole, graphs = logits(model), CompileCounter()
+    torch._dynamo.reset()
+    step = torch.compile(model, fullgraph=True, backend=graphs, dynamic=False)
+    cache = StaticCache(config=model.config, max_cache_len=16)
+    found = [model(input_ids=IDS[:, :6], past_key_values=cache).logits]
+    found += [step(input_ids=IDS[:, n : n + 1], past_key_values=cache).logits for n in (6, 7, 8, 9)]
+    near(torch.cat(found, dim=1), whole, 5e-5)
+    assert graphs.frame_count == 1

@@ -147,14 +147,14 @@ class Rounded(QuantizedLayer):
         return tensor.float()
 
 
-def test_a_quantised_cache_is_refused_before_it_is_written():
+def test_a_quantised_cache_of_states_is_refused_before_it_is_written():
     model = model_of()
     own = logits(model)
-    attached(model)
+    pt.attach(model, posenc.PerLayer([made("alibi"), made("fox"), made("alibi"), made("fox")]))
     expected, before = logits(model), state(model)
     cache = DynamicCache()
     cache.layers = [Rounded() for _ in range(4)]
-    with pytest.raises(TypeError, match=rf"{HERE}: a DynamicCache rounds keys .* use a dynamic or a static cache"):
+    with pytest.raises(TypeError, match=rf"{HERE}: a DynamicCache rounds what is cached, and FoX\(.* in layer 1 keeps"):
         model(input_ids=IDS, **{HERE: cache})
     assert all(layer.get_seq_length() == 0 for layer in cache.layers)
     assert_same(before, state(model))

@@ -5,12 +5,14 @@ import pickle
 
 import pytest
 import torch
+from transformers.cache_utils import DynamicCache
 
 import posenc
 import posenc.transformers as pt
 from posenc.encodings.rope import RoPE
 from posenc.kernels.rotation import few_tokens
 from transformers_models.test_attach import IDS, WIDTH, logits, made, model_of, near
+from transformers_models.test_refused import Rounded
 
 LAYERS = 4
 
@@ -177,3 +179,50 @@ def test_values_that_turn_are_turned_in_the_cache(name):
     rest = model(input_ids=IDS[:, 6:], past_key_values=first.past_key_values).logits
     near(torch.cat([first.logits, rest], dim=1), logits(model))
     assert any("forward" in vars(module) for module in model.modules()) == (name == "xpos")
+
+
+class Eighth(Rounded):
+    """A quantised cache of eight bits for each number."""
+
+    def _quantize(self, tensor, axis):
+        return tensor.to(torch.float8_e4m3fn)
+
+
+def quantised():
+    cache = DynamicCache()
+    cache.layers = [Eighth() for _ in range(LAYERS)]
+    return cache
+
+
+def in_parts(model, cache, between=lambda cache: None):
+    """The logits of two more calls over the cache of eight tokens; `between` is done after each."""
+    model(input_ids=IDS[:, :8], past_key_values=cache)
+    found = []
+    for n in (8, 9):
+        between(cache)
+        found.append(model(input_ids=IDS[:, n : n + 1], past_key_values=cache).logits)
+    return torch.cat(found, dim=1)
+
+
+def rounded(cache):
+    """What a quantised cache keeps of its first tokens; later ones wait until there are enough of them."""
+    for layer in cache.layers:
+        for x in (layer.keys, layer.values):
+            x[:, :, :8] = x[:, :, :8].to(torch.float8_e4m3fn).float()
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("name", ["alibi", "t5", "nope", "cope", "sinusoidal", "rope", "xpos"])
+def test_a_quantised_cache_reads_what_was_rounded(name):
+    model = pt.attach(model_of(), made(name))
+    found = in_parts(model, quantised())
+    near(found, in_parts(model, DynamicCache(), rounded))
+    assert (found - in_parts(model, DynamicCache())).abs().max() > 1e-4  # it rounds
+
+
+@torch.no_grad()
+def test_the_models_own_rope_attached_rounds_as_the_model_does():
+    model = model_of()
+    own = in_parts(model, quantised())
+    pt.attach(model, posenc.create("rope", d_head=WIDTH, layout="half"))
+    near(in_parts(model, quantised()), own)

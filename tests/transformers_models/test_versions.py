@@ -104,8 +104,15 @@ def test_a_cache_is_read_under_both_names(name):
     near(torch.cat(found, dim=1), whole)
 
 
+class Uncounted:
+    """A cache that counts no tokens."""
+
+    def update(self, **_):
+        raise AssertionError("nothing may be written to it")
+
+
 class Paged:
-    """A cache that counts no tokens, as continuous batching has."""
+    """A cache that counts no tokens, named as that of continuous batching."""
 
     def update(self, **_):
         raise AssertionError("nothing may be written to it")
@@ -113,11 +120,11 @@ class Paged:
 
 UNKNOWN = {
     "another name": ("kept_states", lambda: DynamicCache(), rf"pass a cache as {HERE}"),
-    "a name that says so": ("layer_past", lambda: Paged(), rf"pass a cache as {HERE}"),
+    "a name that says so": ("layer_past", lambda: Uncounted(), rf"pass a cache as {HERE}"),
     "a list of pairs": ("past_pairs", lambda: [(torch.zeros(1, 2, 3, 16),) * 2], rf"pass a cache as {HERE}"),
-    "one that does not count": (HERE, lambda: Paged(), "pass a cache that counts its tokens"),
+    "one that does not count": (HERE, lambda: Uncounted(), "pass a cache that counts its tokens"),
     "pairs under the known name": (HERE, lambda: (torch.zeros(1),), "pass a cache that counts its tokens"),
-    "a paged cache": ("cache", lambda: Paged(), "pass a cache"),
+    "a paged cache": ("cache", lambda: Paged(), "continuous batching attends .* leave out what is attached; call generate"),
 }
 
 
@@ -131,6 +138,21 @@ def test_a_cache_that_cannot_be_read_is_not_ignored(what):
     ):
         model(input_ids=IDS, **{name: make()})
     assert torch.equal(logits(model), expected)
+
+
+def test_continuous_batching_is_refused_by_name():
+    """transformers refuses the attention "posenc"; with the one that it names instead, the request fails by name."""
+    model = pt.attach(model_of(num_hidden_layers=1), made("rope"))
+    small = {
+        "generation_config": transformers.GenerationConfig(max_new_tokens=2, do_sample=False, eos_token_id=-1),
+        "continuous_batching_config": transformers.ContinuousBatchingConfig(num_blocks=4, max_batch_tokens=8),
+    }
+    with pytest.raises(ValueError, match="posenc is not supported for continuous batching"):
+        model.generate_batch(inputs=[[3, 4, 5]], **small)
+    model.set_attn_implementation("sdpa")
+    (request,) = model.generate_batch(inputs=[[3, 4, 5]], **small, progress_bar=False).values()
+    assert not request.generated_tokens
+    assert "continuous batching attends with implementations of its own" in request.error
 
 
 @pytest.mark.skipif(HERE != "cache", reason="this transformers takes no argument `cache` of which two could be given")

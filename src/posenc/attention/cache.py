@@ -33,6 +33,7 @@ from posenc.support.identity import label
 from posenc.support.tensors import check_accepted, integers, readable
 
 if TYPE_CHECKING:
+    from posenc.attention.static_cache import StaticCache
     from posenc.support.shapes import Bool, Float, Int
 
 SPARE = 64  # tokens that a copy leaves room for, or an eighth of them where that is more
@@ -74,7 +75,7 @@ class KeyValueCache:
     @checked_on_failure
     def extend(self, k: Float[Tensor, "b g t dh"], v: Float[Tensor, "b g t dh"], at: Positions) -> KeyValueCache:
         """Raises ValueError for keys or values of other rows, heads or channels than the cache has."""
-        at, held = self._checked(k, v, at), self.k.shape[2]
+        at, held = self._longer(k, v, at), self.k.shape[2]
         room = _room_for(self, k.shape[2])
         if room is None:
             return KeyValueCache(torch.cat([self.k, k], dim=2), torch.cat([self.v, v], dim=2), at, self.encoding)
@@ -82,8 +83,15 @@ class KeyValueCache:
         room.k[:, :, held:end], room.v[:, :, held:end] = k, v
         return KeyValueCache(room.k[:, :, :end], room.v[:, :, :end], at, self.encoding, room)
 
-    def _checked(self, k: Tensor, v: Tensor, at: Positions) -> Positions:
-        """The positions of the longer cache."""
+    def _longer(self, k: Tensor, v: Tensor, at: Positions) -> Positions:
+        """The positions of the longer cache. Raises as `extend`."""
+        self.check(k, v, at)
+        rows = k.shape[0]
+        before = self.at if self.at.batch == rows else self.at.expand(rows)
+        return Positions.cat([before, at if at.batch == rows else at.expand(rows)])
+
+    def check(self, k: Tensor, v: Tensor, at: Positions) -> None:
+        """Raises ValueError and TypeError for keys and values that do not go on after those of the cache."""
         for name, held, new in (("k", self.k, k), ("v", self.v, v)):
             if new.dtype != held.dtype or new.device != held.device:
                 raise TypeError(f"{name}: expected {held.dtype} on {held.device} as in the cache, got {shown(new)}")
@@ -92,9 +100,6 @@ class KeyValueCache:
                     f"{name}: expected {list(held.shape)} as the cache has, with the {at.length} tokens of `at`, "
                     f"got {list(new.shape)}"
                 )
-        rows = k.shape[0]
-        before = self.at if self.at.batch == rows else self.at.expand(rows)
-        return Positions.cat([before, at if at.batch == rows else at.expand(rows)])
 
     @checked_on_failure
     def crop(self, lengths: int | Int[Tensor, "b"] | Sequence[int]) -> Self:
@@ -164,6 +169,16 @@ class KeyValueCache:
             k, v = moved(k, v, by, _rotating(self.encoding))
         return replace(self, k=k, v=v, at=at, room=None)
 
+    def static(self, capacity: int) -> StaticCache:
+        """The same tokens in memory for `capacity` tokens a row, which decoding writes by index: see static_cache.py.
+
+        Each token stands in the column of its order; padding goes. Raises ValueError for an order that has no column, and
+        where two tokens of a row share one.
+        """
+        from posenc.attention.static_cache import StaticCache
+
+        return StaticCache.of(self, capacity)
+
     @checked_on_failure
     def ring(self, capacity: int, *, sinks: int = 0) -> RingCache:
         """The same tokens as a cache of a fixed size: each row holds its first `sinks` tokens and the latest others.
@@ -211,7 +226,7 @@ class RingCache(KeyValueCache):
                 f"at: expected at most {self.capacity - self.sinks} tokens, for which the ring has places, got {at.length}"
             )
         kept = self.with_room(at.length)
-        at = kept._checked(k, v, at)
+        at = kept._longer(k, v, at)
         return replace(kept, k=torch.cat([kept.k, k], dim=2), v=torch.cat([kept.v, v], dim=2), at=at)
 
     def crop(self, lengths: int | Tensor | Sequence[int]) -> Self:
@@ -293,14 +308,25 @@ def _room_for(cache: KeyValueCache, tokens: int) -> Room | None:
 
 def _first_tokens(at: Positions, lengths: int | Tensor | Sequence[int]) -> Positions:
     """The columns up to the last token that stays, with -1 as the document of those that do not."""
+    given = _lengths(at, lengths)
+    if at.consecutive_in == "row" and readable(given) and given.numel() and bool((given == given[0]).all()):
+        return at.narrow(0, int(given[0]))
+    cropped = first_of_each_row(at, given)
+    if not readable(cropped.document):
+        return cropped  # columns of padding alone stay: to find them is to wait for the device
+    needed = (cropped.document >= 0).any(dim=0).nonzero()
+    return cropped.narrow(0, int(needed[-1]) + 1 if len(needed) else 0)
+
+
+def _lengths(at: Positions, lengths: int | Tensor | Sequence[int]) -> Int[Tensor, "b"]:
+    """One for each row. Raises ValueError for more tokens than a row holds."""
     if isinstance(lengths, int) and not isinstance(lengths, bool):
         checks.whole(0, lengths=lengths)
         lengths = torch.full((at.batch,), lengths)
     given = integers("lengths", lengths, "[b], one for each row, or one number")
     if len(given) != at.batch:
         raise ValueError(f"lengths: expected one for each of {at.batch} rows, got {len(given)}")
-    real = at.document >= 0
-    held, wanted = real.sum(dim=1), given.to(real.device)
+    held, wanted = (at.document >= 0).sum(dim=1), given.to(at.document.device)
     if readable(held) and readable(wanted):
         wrong = ((wanted < 0) | (wanted > held)).nonzero().flatten().tolist()
         if wrong:
@@ -308,19 +334,17 @@ def _first_tokens(at: Positions, lengths: int | Tensor | Sequence[int]) -> Posit
             raise ValueError(f"lengths: row {row} holds {held[row]} tokens, expected 0 to {held[row]}, got {wanted[row]}")
     else:
         check_accepted(wanted, (wanted >= 0) & (wanted <= held), "lengths: a row does not hold {} tokens")
-    in_order = at.consecutive_in == "row"
-    if in_order and readable(given) and given.numel() and bool((given == given[0]).all()):
-        return at.narrow(0, int(given[0]))
+    return given
+
+
+def first_of_each_row(at: Positions, lengths: int | Tensor | Sequence[int]) -> Positions:
+    """The same columns, with -1 as the document of all but the first tokens of every row. Raises as `crop`."""
+    wanted, real = _lengths(at, lengths).to(at.document.device), at.document >= 0
     order = at.order.masked_fill(~real, torch.iinfo(torch.int64).max)
     place = order.argsort(dim=1, stable=True).argsort(dim=1)
-    stays = real & (place < wanted[:, None])
-    document = at.document.masked_fill(~stays, -1)
+    document = at.document.masked_fill(~(real & (place < wanted[:, None])), -1)
     consecutive: Consecutive | None = None if at.consecutive_in is None else "document"
-    cropped = Positions(at.coords, at.order, document, consecutive, at.tables, at.states)
-    if not readable(stays):
-        return cropped  # columns of padding alone stay: to find them is to wait for the device
-    needed = stays.any(dim=0).nonzero()
-    return cropped.narrow(0, int(needed[-1]) + 1 if len(needed) else 0)
+    return Positions(at.coords, at.order, document, consecutive, at.tables, at.states)
 
 
 def _places(at: Positions) -> tuple[Int[Tensor, "b s"], Int[Tensor, "b s"]]:

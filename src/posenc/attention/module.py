@@ -18,6 +18,7 @@ from posenc.attention import attend, attend_rotated
 from posenc.attention.cache import KeyValueCache as KeyValueCache
 from posenc.attention.cache import MemoryCache, RingCache, check_written_by
 from posenc.attention.options import AttendOptions
+from posenc.attention.static_cache import StaticCache
 from posenc.combined import PerLayer, Stack, check_layout, check_one_layer, rotary_layouts
 from posenc.encoding import PositionalEncoding
 from posenc.positions import Positions
@@ -169,10 +170,12 @@ class Attention(nn.Module):
         x, at = self._read(x, at, None if cache is None else cache.at)
         q, k = rotated(self.encoding, self._split(self.query(x)), self._split(self.key(x)), at, at)
         v = self.encoding.rotate(self._split(self.value(x)), at, "value")
-        held = self._held(at)
-        past, cache = cache, KeyValueCache(k, v, held, self.encoding) if cache is None else cache.extend(k, v, held)
-        if past is not None and cache.at.consecutive_in != "row":  # it was not seen that they go on
-            (_check_counted if at.consecutive_in == "row" else _check_ordered)(at, past.at)
+        held, past = self._held(at), cache
+        if isinstance(cache, StaticCache):  # which `extend` writes to
+            _check_goes_on(at, cache.at)
+        cache = KeyValueCache(k, v, held, self.encoding) if cache is None else cache.extend(k, v, held)
+        if past is not None and cache is not past and cache.at.consecutive_in != "row":  # it was not seen that they go on
+            _check_goes_on(at, past.at)
         out = attend_rotated(q, cache.k, cache.v, self.encoding, at, cache.at, impl=impl, **options)
         return self._merge(out), cache
 
@@ -309,6 +312,10 @@ def _check_sizes(name: str, encoding: PositionalEncoding, sizes: Mapping[str, in
             if built != got and (size != "n_heads" or built != got * encoding.query_copies):
                 wrong = f"encoding: {label(part)} is for {size}={built}, and {name} has {size}={got}"
                 raise ValueError(f"{wrong}; create it with {size}={got}")
+
+
+def _check_goes_on(at: Positions, held: Positions) -> None:
+    (_check_counted if at.consecutive_in == "row" else _check_ordered)(at, held)
 
 
 def _check_ordered(at: Positions, held: Positions) -> None:

@@ -18,6 +18,7 @@ from posenc.combined import flat_parts
 from posenc.encoding import PositionalEncoding, Side
 from posenc.encodings.bases.learned_rope import MixedRoPE
 from posenc.encodings.cayley_string import CayleySTRING
+from posenc.encodings.of_families.prefix_rope import PrefixRoPE
 from posenc.encodings.rope import RoPE
 from posenc.encodings.xpos import XPos
 from posenc.frequencies import layouts
@@ -25,6 +26,7 @@ from posenc.frequencies.layouts import Layout
 from posenc.positions import Positions
 from posenc.support import checks
 from posenc.support.checked import checked
+from posenc.support.identity import label
 from posenc.support.tensors import check_coords, readable, working_dtype
 
 if TYPE_CHECKING:
@@ -67,7 +69,7 @@ def rerotate(
         k = torch.cat([k[:, :, :4], rerotate(k[:, :, 104:], by=-100, encoding=rope)], dim=2)
         v = torch.cat([v[:, :, :4], v[:, :, 104:]], dim=2)
 
-    Raises TypeError for an encoding that does not rotate by position, ValueError for shapes that do not fit.
+    Raises TypeError for an encoding that does not rotate by position alone, ValueError for shapes that do not fit.
     """
     if not isinstance(encoding, (RoPE, XPos, MixedRoPE)):
         raise TypeError(
@@ -78,6 +80,7 @@ def rerotate(
         raise ValueError(f"keys: expected real numbers [b, g, t, d], got {keys.dtype} {list(keys.shape)}")
     if keys.shape[3] != encoding.d_head:
         raise ValueError(f"keys: expected {encoding.d_head} channels as the encoding has, got {list(keys.shape)}")
+    _check_adds_up("encoding", encoding)
     at = Positions.at(_per_token(by, keys, encoding.axes))
     if not isinstance(encoding, RoPE):  # xPos: its decay ζ^-p adds up like its angle
         return encoding.rotate(keys.to(working_dtype(keys.dtype)), at, "key").to(keys.dtype)
@@ -115,6 +118,7 @@ def rescale_keys(
     for name, encoding in (("old", old), ("new", new)):
         if not isinstance(encoding, RoPE):
             raise TypeError(f"{name}: expected a RoPE, whose rotation can be taken back, got {type(encoding).__name__}")
+        _check_adds_up(name, encoding)
     assert isinstance(old, RoPE)
     assert isinstance(new, RoPE)
     for name in ("d_head", "rotary_dim", "trailing", "reverse", "sides", "layout", "returns"):
@@ -129,6 +133,14 @@ def rescale_keys(
     scale = torch.ones(old.d_head, dtype=torch.float64, device=keys.device)
     scale[still : still + old.rotary_dim] /= old.frequencies.cos_sin_scale
     return (turned * scale).to(keys.dtype)
+
+
+def _check_adds_up(name: str, encoding: PositionalEncoding) -> None:
+    if isinstance(encoding, PrefixRoPE):
+        raise TypeError(
+            f"{name}: {label(encoding)} turns prefix tokens by learned angles, so that a move by (-1, …) is no rotation of "
+            "patches, and prefix tokens do not move; give patches alone, and a RoPE of its frequencies"
+        )
 
 
 def moved(

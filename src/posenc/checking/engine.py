@@ -27,11 +27,12 @@ SUMS = 4.0  # sums over keys round more than one product: allowed besides the bu
 
 
 class Measured(NamedTuple):
-    """The largest difference, how much is allowed, and what was compared."""
+    """The largest difference, how much is allowed, and what was compared; the bug that it shows, if not the law's."""
 
     figure: float
     allowed: float
     what: str
+    bug: str = ""
 
     @property
     def holds(self) -> bool:
@@ -127,7 +128,7 @@ def _measured(law: Law, subject: Fresh, inputs: Mapping[str, int]) -> Measured:
     except Declined:
         raise
     except LawBroken as broken:
-        return Measured(math.inf, 0.0, str(broken))
+        return Measured(math.inf, 0.0, str(broken), broken.bug)
     except NotImplementedError as error:  # NotExpressible is one
         raise Declined("not declared", str(error) or "the adapter cannot express such input") from error
     except KeyboardInterrupt:
@@ -164,7 +165,8 @@ def _failure(law: Law, subject: Fresh, failing: Mapping[str, int], measured: Mea
             if first is not None and first.figure > smallest.figure and not math.isinf(first.figure):
                 inputs = ", ".join(f"{name} {value}" for name, value in failing.items())
                 message += f" (by {first.figure:.3g} at {inputs})"
-            return Result(law.name, "failed", message, smallest.figure, smallest.allowed, dict(case), BUGS.get(law.bug))
+            bug = BUGS.get(smallest.bug or law.bug)
+            return Result(law.name, "failed", message, smallest.figure, smallest.allowed, dict(case), bug)
     message = f"{measured}, once and not again: it keeps a state between calls, or draws random numbers"
     return Result(law.name, "failed", message, measured.figure, measured.allowed, dict(failing), BUGS.get(law.bug))
 

@@ -25,7 +25,14 @@ class FewerChannels(ValueError):
 
 
 class LawBroken(AssertionError):
-    """The subject does not do what the law says; the message says by how much, or what happened instead."""
+    """The subject does not do what the law says; the message says by how much, or what happened instead.
+
+    bug   the class of bug that it shows, a key of BUGS; "": that of the law
+    """
+
+    def __init__(self, message: str, bug: str = "") -> None:
+        super().__init__(message)
+        self.bug = bug
 
 
 class Declined(Exception):

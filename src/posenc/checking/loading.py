@@ -1,4 +1,7 @@
-"""The implementation that a command names: FILE.py, FILE.py:NAME or package.module:attribute, and its seam."""
+"""The implementation that a command names: FILE.py, FILE.py:NAME or package.module:attribute, and its seam.
+
+Functions `write` and `read` of a file, or of an object that it names, are a cache.
+"""
 
 from __future__ import annotations
 
@@ -19,10 +22,12 @@ from posenc.checking.subject import Seam
 from posenc.encoding import PositionalEncoding
 
 SEAMS: tuple[str, ...] = get_args(Seam)
+CACHE = "cache"
 
 
 def load(target: str, seam: str | None) -> tuple[str, Any]:
-    """(seam, callable). Classes, and functions that take nothing, are called; a posenc encoding has the seam "encoding".
+    """(seam, callable). Classes, and functions that take nothing, are called; a posenc encoding has the seam "encoding",
+    and what has `write` and `read` the seam "cache".
 
     Without NAME, the names of the seams (rotate, embed, table, bias, attention) are looked for in the file; without `seam`,
     the name decides, or the names of its arguments. Raises ValueError for what names no implementation.
@@ -31,9 +36,14 @@ def load(target: str, seam: str | None) -> tuple[str, Any]:
     module = _file(Path(where)) if where.endswith(".py") else _module(where)
     if not name:
         names = [seam_name for seam_name in SEAMS if callable(getattr(module, seam_name, None))]
+        if not names and is_cache(module):
+            return CACHE, module
         if len(names) != 1:
             got = f"has {', '.join(names)}" if names else "has none of them"
-            raise ValueError(f"{target}: expected one function named {', '.join(SEAMS)}, it {got}; name one: {where}:NAME")
+            raise ValueError(
+                f"{target}: expected one function named {', '.join(SEAMS)}, or write and read of a cache, it {got}; "
+                f"name one: {where}:NAME"
+            )
         name = names[0]
     value: Any = module
     for part in name.split("."):
@@ -50,6 +60,8 @@ def load(target: str, seam: str | None) -> tuple[str, Any]:
         value = _built(target, value)
     if isinstance(value, PositionalEncoding):
         return "encoding", value
+    if not seam and is_cache(value):
+        return CACHE, value
     if isinstance(value, nn.Module) and "input_ids" in inspect.signature(value.forward).parameters:
         raise ValueError(_of_a_model(where, name, called=value is not named))
     if isinstance(value, nn.Module) and not seam:
@@ -57,6 +69,11 @@ def load(target: str, seam: str | None) -> tuple[str, Any]:
     if not callable(value):
         raise ValueError(f"{target}: expected a callable, got {type(value).__name__}")
     return seam or _seam(target, name, value), value
+
+
+def is_cache(value: Any) -> bool:
+    """Whether it is an adapter of a cache: posenc.checking.caches says what its functions are."""
+    return callable(getattr(value, "write", None)) and callable(getattr(value, "read", None))
 
 
 def _built(target: str, value: Any) -> Any:

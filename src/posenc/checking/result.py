@@ -109,9 +109,9 @@ class Report:
     """The result of checking one implementation at one seam.
 
     subject   its name
-    seam      "rotate", "embed", "bias", "attention", "table" or "model"
+    seam      "rotate", "embed", "bias", "attention", "table", "cache" or "model"
     results   one for each law, in the order of trying
-    identity  what it was identified as
+    identity  what it was identified as; its sentence is empty for a cache
     seconds   how long the check took
     allow_untried   whether laws that could not be tried are passed over
     diagnosis   what is wrong or unusual; None where nothing is
@@ -202,7 +202,8 @@ class Report:
             told = opening.filled(subject=self.subject, what=self.diagnosis.sentence)
             lines = [told.in_language(language), say("Fix: {fix}.", fix=self.diagnosis.fix).in_language(language)]
         known = "seems to be" if self.failures and not self.identity.convention else "is"
-        return [*lines, f"{self.subject} · {self.seam} · {counted}", f"{known}: {self.identity.sentence}"]
+        identified = [f"{known}: {self.identity.sentence}"] if self.identity.sentence else []
+        return [*lines, f"{self.subject} · {self.seam} · {counted}", *identified]
 
     def __str__(self) -> str:
         return "\n".join([*self.head(), *map(str, self.results)])

@@ -11,6 +11,7 @@
     pt.fast(model), pt.slow(model)                                   posenc's rotation kernel, or the model's own again
     pt.extend(model, 131072, method="yarn")                          a longer context, in the configuration too
     pt.evict(model, cache, keep)                                     cached tokens dropped, the others moved together
+    pt.crop(cache, lengths)                                          the first tokens of every row kept, row by row
     with pt.length(model, prompt + new): …                           dynamic NTK and LongRoPE: one length per request
     pt.register_rope("mine", frequencies), pt.unregister_rope(…)     a rope_type of one's own, global to the process
 
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from posenc.transformers.attachment import detach as detach
     from posenc.transformers.attachment import parameters as parameters
     from posenc.transformers.decoder import Unsupported as Unsupported
+    from posenc.transformers.eviction import crop as crop
     from posenc.transformers.eviction import evict as evict
     from posenc.transformers.extension import extend as extend
     from posenc.transformers.kernel_rotation import fast as fast
@@ -45,6 +47,7 @@ __getattr__, __dir__ = public(
         "parameters": "attachment",
         "check": "model_laws",
         "Unsupported": "decoder",
+        "crop": "eviction",
         "evict": "eviction",
         "extend": "extension",
         "fast": "kernel_rotation",

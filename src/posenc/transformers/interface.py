@@ -12,7 +12,7 @@ Legend: b batch, h query heads, g key heads, t new tokens, n keys, d channels of
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,6 +23,7 @@ from posenc.attention import attend, attend_rotated, rotate
 from posenc.attention.backends.reference import probabilities
 from posenc.attention.options import Options
 from posenc.encoding import PositionalEncoding, scale_of
+from posenc.support.identity import label
 from posenc.transformers.bound_forward import ATTACHED, OWNER
 from posenc.transformers.layer import Layer, LayerCall, RotatedKeys
 from posenc.transformers.positions import Call, CrossCall, numbers_of_tokens
@@ -203,18 +204,22 @@ class GivePositions:
         return bool(getattr(module.config, "use_cache", False) if use_cache is None else use_cache)
 
     def check(self, module: nn.Module, name: str, cache: Any) -> None:
-        """Raises RuntimeError where another attention has been set since, TypeError for a quantised cache."""
+        """Raises RuntimeError where another attention has been set since, TypeError for a quantised cache of states."""
         attention: str = module.config._attn_implementation  # type: ignore[union-attr,assignment]
         if not attention.startswith(NAME):
             raise RuntimeError(
                 f"posenc: the attention of this {type(module).__name__} was set to {attention!r} after attach, "
                 "which leaves out what is attached; call detach(model) first, and attach again"
             )
-        if any("QuantizedLayer" in kind.__name__ for layer in getattr(cache, "layers", ()) for kind in type(layer).__mro__):
-            raise TypeError(
-                f"{name}: a {type(cache).__name__} rounds keys in a way that is not served with an encoding "
-                "attached; use a dynamic or a static cache"
-            )
+        kinds = (kind.__name__ for layer in getattr(cache, "layers", ()) for kind in type(layer).__mro__)
+        if not any("QuantizedLayer" in kind for kind in kinds):
+            return
+        for n, layer in attached_layers(module):
+            if layer.keeps_states:
+                raise TypeError(
+                    f"{name}: a {type(cache).__name__} rounds what is cached, and {label(layer.encoding)} in layer {n} "
+                    "keeps what it has read of earlier tokens beside the keys, bit by bit; use a dynamic cache"
+                )
 
 
 @dataclass(frozen=True)
@@ -293,6 +298,14 @@ class EnterLayer:
                 if hasattr(type(value), "get_seq_length"):  # of its class: a tensor takes 1 µs to say that it has none
                     changed[name] = RotatedKeys(of_self_attention(value), entered, name)
         return args, changed
+
+
+def attached_layers(decoder: nn.Module) -> Iterator[tuple[int, Layer]]:
+    """The index of every attention module with an encoding, and what it holds."""
+    for module in decoder.modules():
+        for hook in module._forward_pre_hooks.values():
+            if isinstance(hook, EnterLayer):
+                yield module.layer_idx, hook.layer  # type: ignore[misc]
 
 
 def unrotated(table: Any) -> Any:

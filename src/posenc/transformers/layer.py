@@ -75,6 +75,22 @@ class LayerCall:
         self.new_with_states = self.encoding.read_hidden(hidden, self._tabled(self.call.new, hidden.dtype), past)
         return self.new_with_states
 
+    def read_after_static(self, held: Float[Tensor, "b g s c"]) -> Positions:
+        """The same where columns of `held` may be unwritten: those that `past` does not count. See `hold_states`."""
+        new = self.new_with_states
+        assert new is not None
+        assert self.hidden is not None
+        columns = self.call.positions(held.shape[2] + new.length)[1].expand(new.batch).narrow(0, held.shape[2])
+        document = columns.document.masked_fill(columns.order >= self.call.past, -1)
+        states = unpacked(held, new.states)
+        return self.read(self.hidden, Positions(columns.coords, columns.order, document, states=states))
+
+    def hold_states(self, held: Float[Tensor, "b g n c"]) -> None:
+        """What was read of all keys that attention is handed, as `packed` made it."""
+        assert self.new_with_states is not None
+        of_keys = self.call.positions(held.shape[2])[1].expand(self.new_with_states.batch)
+        self.keys_with_states = of_keys.replaced(states=unpacked(held, self.new_with_states.states))
+
     def read_after(self, held: Float[Tensor, "b g s c"] | None) -> Positions:
         """Reads again after earlier tokens, where `held` is what `packed` made of what was read of them."""
         new = self.new_with_states
@@ -181,19 +197,20 @@ class RotatedKeys:
         """The same where the encoding needs what it read of earlier tokens."""
         layers = self._cache.layers
         kept = layers[layer_idx] if layer_idx < len(layers) else None
-        if hasattr(kept, "max_cache_len"):
-            raise TypeError(
-                f"{self._name}: {type(self._entered.encoding).__name__} reads hidden states, which a static cache "
-                "does not keep; use a dynamic cache"
-            )
         held: Tensor | None = getattr(kept, "keys", None)
+        static = hasattr(kept, "max_cache_len")
         at = self._entered.new_with_states
         assert at is not None
         channels = packed(at.states, key).shape[3]
-        first = held is None or held.ndim != 4 or not held.shape[2]
-        at = self._entered.read_after(None if first or held is None else held[..., -channels:])
+        earlier = None if held is None or held.ndim != 4 or not held.shape[2] else held[..., -channels:]
+        if earlier is not None and static:
+            at = self._entered.read_after_static(earlier)
+        else:
+            at = self._entered.read_after(earlier)
         key, value = self._rotated(key, value, at)
         keys, values = self._cache.update(
             torch.cat([key, packed(at.states, key)], dim=-1), value, layer_idx, *args, **named
         )
+        if static:
+            self._entered.hold_states(keys[..., -channels:])
         return keys[..., : key.shape[3]], values

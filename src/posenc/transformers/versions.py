@@ -81,6 +81,11 @@ def cache_of(decoder: Any, taken: Collection[str], arguments: Mapping[str, Any])
 
 def _unknown(decoder: Any, name: str, cache: Any, expected: str) -> TypeError:
     instead = f"pass a cache as {expected}" if expected else "pass a cache that counts its tokens, such as a DynamicCache"
+    if "Paged" in type(cache).__name__:  # of generate_batch
+        instead = (
+            "continuous batching attends with implementations of its own, which leave out what is attached; call generate "
+            "with rows padded on the left"
+        )
     return TypeError(
         f"{name}: this {type(decoder).__name__} was given a {type(cache).__name__}, in which posenc cannot count the "
         f"earlier tokens, so that the positions of the new ones are not known; {instead}, or detach(model) first. "

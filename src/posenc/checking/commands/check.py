@@ -78,7 +78,8 @@ def command(
 
     The file is executed, in a process of its own; what it prints goes to the standard error. A class is made without
     arguments, and a function without arguments is called for what it builds: modules with transformers' forward(x,
-    position_ids) -> (cos, sin) or torchtune's forward(x, input_pos=…) are known by them. The function is called with
+    position_ids) -> (cos, sin) or torchtune's forward(x, input_pos=…) are known by them. Functions write(cache, k, v,
+    positions), read(cache) and crop(cache, lengths) are a cache, tried by the laws of caches. The function is called with
     PyTorch tensors, or NumPy arrays: rotate(x, positions), embed(x, positions), table(positions), bias(q_positions,
     k_positions) or attention(q, k, v, q_positions, k_positions); in place of positions it may take offset=n or a length.
     Exit codes: 0 passed, or unusual: it keeps every law and is nothing known; 1 a law failed, or the code ended Python,
@@ -119,9 +120,9 @@ def steps(
 
     What is done next, such as "at NAME" of a law; at the end the text to print, and the verdict.
     """
-    from posenc.checking import checking
+    from posenc.checking import caches, checking
+    from posenc.checking.loading import CACHE, load
     from posenc.checking.loading import SEAMS as KNOWN
-    from posenc.checking.loading import load
     from posenc.checking.subject import TRAITS
 
     if seam and seam not in KNOWN:
@@ -132,7 +133,13 @@ def steps(
     kind, function = load(target, seam or None)
     yield "at its first call"
     encoding = function if kind == "encoding" else None
-    for news in checking.steps(encoding, {kind: function} if encoding is None else {}, sizes, **about):
+    if kind == CACHE:
+        if given := [f"--{option}" for option in ("without", "expect") if about[option]]:
+            raise ValueError(f"{given[0]}: a cache has no traits and no facts; leave it out")
+        stages = caches.steps(function, about["name"])
+    else:
+        stages = checking.steps(encoding, {kind: function} if encoding is None else {}, sizes, **about)
+    for news in stages:
         yield f"at {news}" if isinstance(news, str) else (_printed(news, verbose, as_json), news.verdict)
 
 

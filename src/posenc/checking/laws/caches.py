@@ -8,6 +8,7 @@ Legend: b batch, t tokens, d d_model.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from typing import Any
 
@@ -35,7 +36,7 @@ class Rows:
 
     def __init__(self, module: Attention, setting: Setting, longest: int, side: str) -> None:
         self.world, self.module, self.setting = World(setting), module, setting
-        self.encoding = module.encoding
+        self.encoding, self.writes = module.encoding, False  # whether the cache is written to, without gradients
         self.x, self.read = self.world.x, [longest - row % 2 for row in range(setting.batch)]
         pad = self.world.draw("padding", 1, 1, setting.d_model)[0]
         prompts, masks = [], []
@@ -50,7 +51,8 @@ class Rows:
     def decoded(self, x: Tensor, at: Positions, cache: KeyValueCache | None) -> tuple[Tensor, KeyValueCache]:
         """Raises NotApplicable where the backend that was asked for by name refuses."""
         try:
-            return self.module.decode(x, at, cache, impl=self.setting.impl)
+            with torch.set_grad_enabled(torch.is_grad_enabled() and not self.writes):
+                return self.module.decode(x, at, cache, impl=self.setting.impl)
         except ValueError as error:
             if "use impl=" in str(error):
                 raise NotApplicable(str(error)) from error
@@ -103,11 +105,14 @@ def _refused(call: Any) -> KeyValueCache | None:
 def rollback_equals_never_seen(encoding: PositionalEncoding, setting: Setting) -> Iterator[Measured]:
     """Drafts that are rolled back row by row, twice, leave what a row gives that has never seen them.
 
-    Of three drafts even rows accept one and odd rows all. After them every row goes on with tokens of its own.
+    Of three drafts even rows accept one and odd rows all. After them every row goes on with tokens of its own. A static
+    cache, to which drafts are written, does the same.
     """
     module = _module(encoding, setting)
-    for side in SIDES:
+    for side, static in itertools.product(SIDES, (False, True)):
         rows = Rows(module, setting, setting.length - 8, side)
+        kind = f"{'static, ' if static else ''}padded on the {side}"
+        rows.cache, rows.writes = rows.cache.static(setting.length) if static else rows.cache, static
         for _ in range(2):
             accepted = [n + (1 if row % 2 == 0 else DRAFTS) for row, n in enumerate(rows.read)]
             wrong = rows.world.draw("rejected", setting.batch, DRAFTS, setting.d_model)
@@ -122,7 +127,7 @@ def rollback_equals_never_seen(encoding: PositionalEncoding, setting: Setting) -
         out = rows.step(LATER)
         for row, end in enumerate(rows.read):
             expected = rows.alone(row, rows.x[row, :end])[:, -LATER:]
-            yield close(out[row : row + 1], expected, setting.dtype, f"row {row}, padded on the {side}")
+            yield close(out[row : row + 1], expected, setting.dtype, f"row {row}, {kind}")
 
 
 @breaks("dropped tokens", batch=1, length=12)

@@ -228,8 +228,21 @@ def test_what_cannot_be_extended_is_said_in_one_line():
         (b"\xff\xfe\x00", "not a text file in UTF-8"),
         (b"[1, 2]", "expected a JSON object such as a model's config.json, got a list"),
         (b"null", "got null"),
-        (b"{}", "model_type: expected the name of a family"),
-        (b'{"model_type": 3}', "model_type: expected the name of a family such as 'llama', got 3"),
+        (b"{}", "model_type: missing; expected the name of a family"),
+        (b'{"model_type": 3}', "model_type: got 3; expected the name of a family such as 'llama'"),
+        (
+            b'{"weight_map": {}}',
+            "model_type: missing; this is the index of a checkpoint's files: give the model's config.json",
+        ),
+        (b'{"unk_token": "<unk>"}', "this is the special tokens of a tokenizer"),
+        (b'{"_class_name": "FluxPipeline"}', "this is the index of a pipeline of diffusers"),
+        (b'{"message": "not found"}', "this is perhaps the message of a server"),
+        (
+            b'{"model_type": "llama", "tokenizer_class": "LlamaTokenizer", "eos_token": "</s>"}',
+            "model_type: 'llama', but no other key is of a model; this is the configuration of a tokenizer",
+        ),
+        (b"version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n", "it is a pointer of Git LFS"),
+        (b"<!DOCTYPE html><html></html>", "it is a web page (HTML)"),
         (b'{"model_type": "no_such_model"}', "'no_such_model' is not a known family"),
         (b'{"model_type": "llama", "rope_theta": NaN}', "holds NaN, which is not a JSON number"),
         (b'{"model_type": "llama", "rope_theta": -Infinity}', "holds -Infinity"),
@@ -292,8 +305,18 @@ def test_no_file_and_no_plain_file(tmp_path: Path):
     missing = posenc("inspect", str(tmp_path / "nothing.json"))
     assert b"no such file" in missing.stderr
     empty = posenc("inspect", str(tmp_path))
-    assert b"config.json: no such file" in empty.stderr
+    assert b"config.json: no such file; give" in empty.stderr
+    (tmp_path / "model.safetensors").touch()
+    assert f"no such file; {tmp_path} has model.safetensors; give".encode() in posenc("inspect", str(tmp_path)).stderr
+    (tmp_path / "small.gguf").touch()
+    assert f"no such file; {tmp_path} has small.gguf; give".encode() in posenc("inspect", str(tmp_path)).stderr
     assert missing.returncode == empty.returncode == 1
+
+
+def test_a_model_whose_file_names_its_tokenizer_is_read():
+    assert inspect("-", stdin=json.dumps(LLAMA | {"tokenizer_class": "LlamaTokenizer"})).exit_code == 0
+    by_class = {key: value for key, value in LLAMA.items() if key != "model_type"} | {"architectures": ["LlamaModel"]}
+    assert inspect("-", stdin=json.dumps(by_class | {"eos_token_id": 2})).exit_code == 0
 
 
 # compare-configs

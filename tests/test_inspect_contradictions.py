@@ -19,6 +19,7 @@ from posenc.configs import ConfigError, PositionSpec
 from posenc.configs.commands import inspect as inspect_
 from posenc.configs.family import OWN_MASKS, reader_paths
 from posenc.configs.read import spec_of
+from posenc.configs.report.limit import limit
 
 V2 = {"AutoConfig": "configuration_bailing_moe_v2.BailingMoeV2Config",
       "AutoModelForCausalLM": "modeling_bailing_moe_v2.BailingMoeV2ForCausalLM"}  # fmt: skip
@@ -88,7 +89,10 @@ def test_the_class_of_ling_2_decides_where_the_file_is_silent():
     ("config", "told"),
     [
         (ERNIE_VL, "num_hidden_layers: 54 is not read: Ernie4_5_VLMoeConfig takes it from text_config"),
-        (LLAVA_1_5, "num_hidden_layers: 40 is not read: LlavaConfig takes it from text_config"),
+        (
+            {**LLAVA_1_5, "architectures": ["LlavaForConditionalGeneration"]},
+            "num_hidden_layers: 40 is not read: LlavaConfig takes it from text_config",
+        ),
         (GLM_2022, "num_layers: 30 is not read: GlmConfig has num_hidden_layers"),
         (
             {**GLM_2022, "architectures": ["GPT2LMHeadModel"], "auto_map": None},
@@ -105,6 +109,12 @@ def test_a_flat_file_of_a_text_model_is_read_by_its_class():
     spec = spec_of(EMU3)
     assert (spec.family, spec.claims, len(spec.layers), spec.trained_length) == ("emu3_text_model", "Emu3", 32, 131072)
     assert spec.layers[0].uses[0].rotation.base == 1000000
+
+
+def test_llava_as_its_authors_published_it_is_llama(tmp_path: Path):
+    spec = spec_of(LLAVA_1_5)
+    assert (spec.family, spec.claims, len(spec.layers), spec.trained_length) == ("llava_llama", "llava", 40, 4096)
+    assert first_line(LLAVA_1_5, tmp_path).startswith("llava_llama (by its class; model_type is 'llava'): trained on 4,096")
 
 
 def test_grok_2_is_no_encoder_of_images(tmp_path: Path):
@@ -133,6 +143,71 @@ def test_gte_qwen2_looks_both_ways():
     assert {layer.causal for layer in spec_of(GTE_QWEN2).layers} == {False}
     assert {layer.causal for layer in spec_of({**GTE_QWEN2, "is_causal": True}).layers} == {True}
     assert graver(spec_of(GTE_QWEN2)) == []
+
+
+LLAMA = {"hidden_size": 2048, "num_attention_heads": 16, "num_hidden_layers": 6, "max_position_embeddings": 4096,
+         "rope_theta": 10000.0}  # fmt: skip
+
+
+def test_sizes_in_a_section_that_the_type_does_not_have_are_refused():
+    with pytest.raises(
+        ConfigError, match=r"text_config\.num_hidden_layers: 6 is not read: the file's sizes are in text_config"
+    ):
+        spec_of({"model_type": "llama", "text_config": LLAMA})
+    beside = spec_of({"model_type": "llama", **LLAMA, "text_config": {"num_hidden_layers": 99}})
+    assert [(remark.grade, remark.key) for remark in beside.remarks] == [("note", "text_config")]
+    assert len(beside.layers) == 6
+
+
+def test_a_window_and_another_length_that_nobody_reads_are_told():
+    told = {"sliding_window": 512, "model_max_length": 9000, "speech": {"rope_theta": 5.0}}
+    spec = spec_of({"model_type": "llama", **LLAMA, **told})
+    assert {(remark.grade, remark.key) for remark in spec.remarks} == {
+        ("warning", "sliding_window"), ("note", "model_max_length"), ("note", "speech"),
+    }  # fmt: skip
+    off = spec_of({"model_type": "llama", **LLAMA, "sliding_window": 512, "use_sliding_window": False})
+    assert not off.remarks
+    same = spec_of({"model_type": "llama", **LLAMA, "model_max_length": 4096})
+    assert not same.remarks
+
+
+def test_a_class_that_nobody_knows_is_told():
+    told = [remark.text for remark in spec_of({"model_type": "llama", **LLAMA, "architectures": ["Unheard"]}).remarks]
+    assert told == ["Unheard is not known: read as llama, by model_type"]
+    for named in ("LlamaForRewardModel", "LlamaModel"):
+        assert not spec_of({"model_type": "llama", **LLAMA, "architectures": [named]}).remarks
+
+
+YARN = {"rope_type": "yarn", "factor": 32.0, "original_max_position_embeddings": 4096}
+SCALED = {"max_position_embeddings": 131072, "rope_scaling": YARN}
+
+
+@pytest.mark.parametrize(
+    ("config", "trained"),
+    [
+        ({"model_type": "gpt_oss", **SCALED}, 131072),
+        ({"model_type": "deepseek_v3", **SCALED}, 131072),
+        ({"model_type": "gpt_oss", **SCALED, "max_position_embeddings": 65536}, 4096),
+        ({"model_type": "qwen3", **LLAMA, **SCALED}, 4096),
+        ({"model_type": "llama", **LLAMA, **SCALED}, 4096),
+        ({"model_type": "llama", **LLAMA, **SCALED, "rope_scaling": {**YARN, "finetuned": True}}, 131072),
+    ],
+)
+def test_yarn_is_part_of_training_where_the_family_or_the_file_says_so(config: dict[str, Any], trained: int):
+    bound = limit(spec_of({"num_hidden_layers": 2, "rope_theta": 150000.0, **config}))
+    assert (bound.trained, bound.usable) == (trained, 131072)
+    assert bound.fails == 131072
+
+
+def test_the_first_line_of_a_model_that_was_trained_with_yarn(tmp_path: Path):
+    config = {"model_type": "deepseek_v3", "rope_theta": 10000.0, **SCALED}
+    assert first_line(config, tmp_path) == "deepseek_v3: trained on 131,072 positions, with YaRN ×32 of 4,096"
+
+
+def test_nomic_was_trained_on_what_it_says_not_on_its_longest_input():
+    nomic = {"model_type": "nomic_bert", "n_embd": 768, "n_head": 12, "n_layer": 2, "n_positions": 8192,
+             "rotary_emb_base": 1000, "rotary_emb_fraction": 1.0, "max_trained_positions": 2048}  # fmt: skip
+    assert spec_of(nomic).trained_length == 2048
 
 
 SMALL = {"hidden_size": 32, "num_attention_heads": 4, "num_key_value_heads": 4, "num_hidden_layers": 1,

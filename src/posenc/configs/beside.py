@@ -15,12 +15,12 @@ from posenc.configs import headers
 from posenc.configs.errors import ConfigError
 from posenc.configs.headers import Header
 from posenc.configs.keys import Keys
+from posenc.configs.remote import TEXT_PARTS
 from posenc.configs.say import say
 from posenc.configs.spec import PositionSpec, Use
 
 RECORD = "rope_layout"
 SWITCH = "rope_interleave"  # in families whose code reads either layout
-TEXT_PARTS = ("text_config", "llm_config", "language_config")
 HEADS = ("num_attention_heads", "n_head", "n_heads", "num_heads")
 LAYER = re.compile(r"(?:^|\.)(?:layers|h|blocks?|layer)\.(\d+)\.")
 TABLES = (r"\.?(wpe|embed_positions|position_embeddings|embd_pos)\.weight$", r"(embed_tokens|wte|word_embeddings)\.weight$")

@@ -20,10 +20,10 @@ from typing import Any
 from posenc.configs.beside import with_recorded_layout
 from posenc.configs.errors import ConfigError
 from posenc.configs.keys import Keys
-from posenc.configs.remote import REMOTE, other_family, with_remote_code
+from posenc.configs.remote import REMOTE, other_family, text_section, unknown_class, with_remote_code
 from posenc.configs.say import say
 from posenc.configs.spec import GRADES, RECURRENT, Grade, Layer, PositionSpec, Use
-from posenc.configs.unread import check_sizes, note_unread
+from posenc.configs.unread import check_sizes, note_sections, note_unread
 
 
 class Readers(dict[str, "Reader"]):
@@ -96,6 +96,7 @@ def read_section(keys: Keys, part: str = "") -> PositionSpec:
     spec = with_recorded_layout(_with_direction(keys, spec), keys)
     for key in keys.unread():
         note_unread(keys, key)
+    note_sections(keys)
     once = dict.fromkeys((*spec.remarks, *keys.remarks))
     remarks = tuple(sorted(once, key=lambda remark: (GRADES.index(remark.grade), remark.key)))
     spec = replace(
@@ -106,6 +107,8 @@ def read_section(keys: Keys, part: str = "") -> PositionSpec:
 
 def _read(keys: Keys) -> tuple[Keys, PositionSpec]:
     """The spec as the family's reader makes it, and the keys as that reader took them."""
+    if name := text_section(keys, READERS):
+        return _text_alone(keys, name)
     keys, reader = with_remote_code(keys, READERS)
     try:
         spec = READERS[reader](keys)
@@ -118,6 +121,18 @@ def _read(keys: Keys) -> tuple[Keys, PositionSpec]:
         raise ConfigError(f"{where}{keys.family}: cannot be read: {type(error).__name__}: {str(error)[:200]}") from error
 
 
+def _text_alone(keys: Keys, name: str) -> tuple[Keys, PositionSpec]:
+    """Of a model whose type is not known, the text model in the section `name`, which is."""
+    section = keys.section(name, "")
+    keys.remote = section.remote = True
+    text = read_section(section, name)
+    keys.note("model_type", say("{family!r} is not known: read as its {section}", family=keys.family, section=name))
+    coordinates = say("those of {section}; how other parts count is not read", section=name)
+    spec = PositionSpec(keys.family, parts=(text,), coordinates=coordinates, wraps=name)
+    check_sizes(keys, spec)
+    return keys, spec
+
+
 def _by_its_classes(keys: Keys) -> Keys:
     """The keys as those of the family that architectures and auto_map name, if model_type is another's and reads otherwise.
 
@@ -125,6 +140,10 @@ def _by_its_classes(keys: Keys) -> Keys:
     """
     other = other_family(keys, READERS)
     if other is None:
+        if name := unknown_class(keys, READERS):
+            keys.note(
+                "architectures", say("{name} is not known: read as {family}, by model_type", name=name, family=keys.family)
+            )
         return keys
     family, name = other
     readings: list[list[tuple[str, tuple[Layer, ...]]] | ConfigError] = []

@@ -21,7 +21,7 @@ MISSING: Any = object()
 LONGEST = 150  # characters of a key in a remark
 POSITIONAL = re.compile(
     r"rope|rotary|position_|_position|alibi|theta|relative_att|rel_pos|pos_emb|sinusoid|no_rope|nope|_ntk|yarn|max_distance|dual_chunk"
-    r"|is_causal|bidirectional"
+    r"|is_causal|causal_attn|bidirectional|^sliding_window$|attention_window"
 )
 ROPE = ("rope_scaling", "rope_parameters")
 MOST = {  # sizes beyond are slips
@@ -278,8 +278,10 @@ class Keys:
         return None if held is None else f"{held}{dot}{rest}"
 
     def unread(self) -> list[str]:
-        """Keys of the file that look positional and were not read."""
-        return [key for key in self.data if POSITIONAL.search(key) and key not in self.read and self.data[key] is not None]
+        """Keys of the file that look positional and were not read; a window that is not in use says nothing."""
+        off = {"sliding_window"} if self.data.get("use_sliding_window") is False else set()
+        named = (key for key in self.data if POSITIONAL.search(key) and key not in off)
+        return [key for key in named if key not in self.read and self.data[key] is not None]
 
 
 def _most(name: str) -> int:

@@ -58,13 +58,15 @@ def spec_of(config: str | PathLike[str] | Mapping[str, Any], *, defaults: bool =
 def _spec(config: str | PathLike[str] | Mapping[str, Any], defaults: bool) -> PositionSpec:
     data, entry = attached.own_config(source.load(config))
     model_type = source.family(data)
+    if model_type is None and (another := source.another(data)):
+        raise ConfigError(f"model_type: missing; this is {another}: give the model's config.json")
     if not isinstance(model_type, str):
-        if model_type is None and (another := source.another(data)):
-            raise ConfigError(f"model_type: missing; this is {another}: give the model's config.json")
+        got = "missing" if model_type is None else f"got {shown(model_type)}"
         raise ConfigError(
-            f"model_type: expected the name of a family such as 'llama', got {shown(model_type)}; it "
-            "decides how the other keys of the config are read"
+            f"model_type: {got}; expected the name of a family such as 'llama', which decides how the other keys are read"
         )
     keys, folder = Keys(data, model_type, defaults=defaults), source.folder(config)
     spec = read_section(keys if folder is None else with_weights_beside(keys, folder))
+    if (another := source.another(data, sure=True)) and not any(part.keys for _, part in spec.walk()):
+        raise ConfigError(f"model_type: {model_type!r}, but no other key is of a model; this is {another}")
     return spec if entry is None else attached.with_attached(spec, entry)

@@ -18,6 +18,18 @@ from posenc.configs.say import say
 from posenc.support.languages import clauses
 
 TASK = re.compile(r"(?:For[A-Z]\w*|LMHeadModel|Model)$")
+TEXT_PARTS = (  # the names of the text model's section, whatever stands around it
+    "text_config",
+    "llm_config",
+    "language_config",
+    "language_model",
+    "language_model_config",
+    "llm_cfg",
+    "lm_config",
+    "thinker_config",
+    "thinker",
+    "decoder_config",
+)
 
 
 @dataclass(frozen=True)
@@ -71,12 +83,15 @@ ELM_NAMES = {
 
 REMOTE = {
     "Dream": Remote("Dream", "DreamConfig"),
+    "Keye": Remote("qwen2_vl_text", "KeyeConfig", like="qwen2_vl_text"),
+    "KeyeVL1_5": Remote("qwen2_vl_text", "KeyeVL1_5Config", like="qwen2_vl_text"),
     "RefinedWeb": Remote("falcon", "RWConfig", FALCON_NAMES, like="falcon"),
     "RefinedWebModel": Remote("falcon", "RWConfig", FALCON_NAMES, like="falcon"),
     "Yi": Remote("llama", "YiConfig", base=5000000.0),
     "aquila": Remote("llama", "AquilaConfig"),
     "arctic": Remote("llama", "ArcticConfig", base=1000000.0),
     "baichuan": Remote("baichuan", "BaichuanConfig"),
+    "bidir_mistral": Remote("bidir_mistral", "BidirectionalMistralConfig", like="mistral"),
     "bailing_moe": Remote("bailing_moe", "BailingMoeConfig"),
     "bailing_moe_v2": Remote("bailing_moe", "BailingMoeV2Config", base=600000.0),
     "chatglm": Remote("chatglm", "ChatGLMConfig", GLM_NAMES, also=("original_rope",)),
@@ -84,6 +99,7 @@ REMOTE = {
     "deepseek": Remote("llama", "DeepseekConfig"),
     "deepseek_vl_v2": Remote("deepseek_vl_v2", "DeepseekVLV2Config", also=("global_view_pos",)),
     "deepseek_vl_v2_text": Remote("deepseek_vl_v2_text", "DeepseekV2Config", like="deepseek_v2"),
+    "dots_ocr": Remote("qwen2", "DotsOCRConfig", like="qwen2"),
     "grok-1": Remote("grok-1", "Grok1Config", also=("sliding_window_size",)),
     "hunyuan": Remote("hunyuan_v1_moe", "HunYuanConfig", like="hunyuan_v1_moe"),
     "internlm": Remote("internlm", "InternLMConfig"),
@@ -101,8 +117,14 @@ REMOTE = {
     "kimi_vl": Remote("kimi_vl", "KimiVLConfig"),
     "kimi_k2": Remote("deepseek_v3", "DeepseekV3Config", like="deepseek_v3"),
     "llada": Remote("llada", "LLaDAConfig", OLMO_NAMES, also=("rope_full_precision",)),
+    "llama_bidirec": Remote("llama_bidirec", "LlamaBidirectionalConfig", like="llama"),
+    "llava_llama": Remote("llama", "LlavaConfig", like="llama"),
+    "llava_mistral": Remote("mistral", "LlavaMistralConfig", like="mistral"),
+    "llava_qwen": Remote("qwen2", "LlavaQwenConfig", like="qwen2"),
     "mimo": Remote("qwen2", "MiMoConfig", like="qwen2", also=("use_mrope",)),
     "minicpm": Remote("llama", "MiniCPMConfig"),
+    "minicpmo": Remote("minicpmv", "MiniCPMOConfig"),
+    "minicpmv": Remote("minicpmv", "MiniCPMVConfig"),
     "minimax_m1": Remote("minimax_m1", "MiniMaxM1Config"),
     "minimax_text_01": Remote("minimax_m1", "MiniMaxText01Config"),
     "mixformer-sequential": Remote("phi-msft", "MixFormerSequentialConfig", GPT2_NAMES),
@@ -123,6 +145,7 @@ REMOTE = {
     "orion": Remote("llama", "OrionConfig"),
     "params.json": Remote("params.json", "TransformerArgs of mistral-inference", MISTRAL_NAMES, base=1000000.0),
     "phi3small": Remote("phi3small", "Phi3SmallConfig", {"rope_theta": "rope_embedding_base"}, base=1000000.0),
+    "phi4mm": Remote("phi3", "Phi4MMConfig", like="phi3"),
     "phi-msft": Remote("phi-msft", "PhiConfig", GPT2_NAMES),
     "qwen": Remote("qwen", "QWenConfig"),
     "skywork": Remote("llama", "SkyworkConfig"),
@@ -190,22 +213,54 @@ def with_remote_code(keys: Keys, known: Mapping[str, Any]) -> tuple[Keys, str]:
         )
         return with_remote_code(changed, known) if named in REMOTE else (changed, named)
     from_code = f", {where.en}" if code else ""
+    inside = {name: keys.data[name].get("model_type") for name in TEXT_PARTS if isinstance(keys.data.get(name), Mapping)}
+    nor = "".join(f", nor is that of its {name}, {model_type!r}" for name, model_type in inside.items() if model_type)
     raise ConfigError(
-        f"{keys.where('model_type')}: {keys.family!r} is not a known family{from_code}; "
+        f"{keys.where('model_type')}: {keys.family!r} is not a known family{from_code}{nor}; "
         "`posenc inspect --families` lists them"
     )
+
+
+def text_section(keys: Keys, known: Mapping[str, Any]) -> str:
+    """The section with a known text model in a file of a type that is not known; "" where there is none.
+
+    A known class of the file decides first, where it has such a section itself.
+    """
+    if keys.family in REMOTE or keys.family in known:
+        return ""
+    family, _ = next(_named(keys, known), ("", ""))
+    own = facts().get(family, {"parts": {}})["parts"]
+    for name in TEXT_PARTS:
+        if not isinstance(inner := keys.data.get(name), Mapping) or name in own or family in REMOTE:
+            continue
+        part = Keys(inner, str(inner.get("model_type") or ""), keys.where(name))
+        if part.family in REMOTE or part.family in known or any(_named(part, known)) or text_section(part, known):
+            return name
+    return ""
 
 
 def other_family(keys: Keys, known: Mapping[str, Any]) -> tuple[str, str] | None:
     """The family that the file's classes name, and the class, where none of them is a class of its model_type."""
     if keys.family not in known and keys.family not in REMOTE:
         return None
-    own = {_start(_class_of(family)) for family in (keys.family, _family(keys))}
+    code = _family(keys)
+    like = REMOTE[code].like if code in REMOTE else code  # files of NV-Embed name the class that its own is made from
+    own = {_start(_class_of(family)) for family in (keys.family, code, like)}
     for name in _classes(keys):
         start = _text_start(keys, name)
         if start in own or f"{start}text" in own:
             return None
     return next(_named(keys, known), None)
+
+
+def unknown_class(keys: Keys, known: Mapping[str, Any]) -> str:
+    """A class of a file that brings no code, whose name is not that of its known model_type; "" where all are."""
+    if keys.path or keys.has("auto_map") or (keys.family not in known and keys.family not in REMOTE):
+        return ""
+    own = [_start(name) for name in (_class_of(keys.family), keys.family) if name]
+    named = [name for name in _classes(keys) if _start(name)]
+    alike = any(start.startswith(_start(name)) or _start(name).startswith(start) for name in named for start in own)
+    return "" if alike else next(iter(named), "")
 
 
 def _named(keys: Keys, known: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
@@ -227,7 +282,8 @@ def by_class() -> dict[str, str]:
     """The start of a model's class in small letters, such as "deepseekv3" -> the model type of that name."""
     own = [name for name, about in facts().items() if name == about["folder"]]  # a class of several types is this one's
     types = (name for name in (*reversed(REMOTE), *reversed(facts()), *own) if _class_of(name))
-    return {_start(_class_of(model_type)): model_type for model_type in types}
+    of_types = {_start(model_type): model_type for model_type in REMOTE}  # llava_llama: LlavaLlamaForCausalLM
+    return of_types | {_start(_class_of(model_type)): model_type for model_type in types}
 
 
 def _class_of(model_type: str) -> str:

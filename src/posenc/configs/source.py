@@ -20,13 +20,26 @@ OTHER_FILES = {  # a key of other JSON files beside a model's weights -> what th
     "weight_map": "the index of a checkpoint's files",
     "added_tokens": "a tokenizer",
     "tokenizer_class": "the configuration of a tokenizer",
+    "added_tokens_decoder": "the configuration of a tokenizer",
+    "unk_token": "the special tokens of a tokenizer",
+    "chat_template": "a chat template",
     "peft_type": "the configuration of an adapter",
     "image_processor_type": "the configuration of an image processor",
+    "video_processor_type": "the configuration of a video processor",
     "feature_extractor_type": "the configuration of a feature extractor",
     "processor_class": "the configuration of a processor",
-    "eos_token_id": "perhaps a generation_config.json",
-    "error": "perhaps the message of a server",
+    "pooling_mode_mean_tokens": "the pooling of sentence-transformers",
+    "log_history": "the state of a trainer",
 }
+PERHAPS = {  # the same, of keys that say less
+    "eos_token_id": "perhaps a generation_config.json",
+    "quant_method": "perhaps the settings of a quantization",
+    "error": "perhaps the message of a server",
+    "message": "perhaps the message of a server",
+    "detail": "perhaps the message of a server",
+}
+GIVE = "a config.json, a folder with one, or -"
+NAMED = 4  # files of a folder in a message
 
 
 def load(source: str | PathLike[str] | Mapping[str, Any]) -> dict[str, Any]:
@@ -48,9 +61,9 @@ def load(source: str | PathLike[str] | Mapping[str, Any]) -> dict[str, Any]:
             f"{path}: a link to {path.readlink()}, which is not there; download the file (git annex get, git lfs pull)"
         )
     if not path.exists():
-        raise FileNotFoundError(f"{path}: no such file; give a config.json, a folder with one, or -")
+        raise FileNotFoundError(f"{path}: no such file; {_instead(path.parent) if path.name in NAMES else ''}give {GIVE}")
     if not path.is_file():
-        raise ConfigError(f"{path}: not a regular file; give a config.json, a folder with one, or -")
+        raise ConfigError(f"{path}: not a regular file; give {GIVE}")
     with path.open("rb") as file:
         return parsed(file.read(LARGEST + 1), str(path))
 
@@ -62,13 +75,29 @@ def family(data: Mapping[str, Any]) -> Any:
     """
     if data.get("model_type") in (None, "transformer") and data.keys() >= MISTRAL:
         return "params.json"
-    model_type = data.get("model_type", data.get("_class_name"))
+    model_type = data.get("model_type", None if _is_pipeline(data) else data.get("_class_name"))
     return "" if model_type is None and data.get("architectures") else model_type
 
 
-def another(data: Mapping[str, Any]) -> str:
-    """Which other file beside a model's weights these keys are; "" where it is not known."""
-    return next((name for key, name in OTHER_FILES.items() if key in data), "")
+def another(data: Mapping[str, Any], *, sure: bool = False) -> str:
+    """Which other file beside a model's weights these keys are; "" where it is not known, or with `sure` not certain."""
+    if _is_pipeline(data):
+        return "the index of a pipeline of diffusers, whose parts are folders beside it"
+    known = OTHER_FILES if sure else OTHER_FILES | PERHAPS
+    return next((name for key, name in known.items() if key in data), "")
+
+
+def _is_pipeline(data: Mapping[str, Any]) -> bool:
+    return str(data.get("_class_name", "")).endswith("Pipeline")
+
+
+def _instead(folder: Path) -> str:
+    """What a folder without a config.json has: folders with one and GGUF files first."""
+    inside = sorted(folder.iterdir()) if folder.is_dir() else []
+    better = [one for one in inside if one.suffix == ".gguf" or (one / NAMES[0]).exists()]
+    named = [one.name for one in (better or inside)]
+    more = ", …" * (len(named) > NAMED)
+    return f"{folder} has {', '.join(named[:NAMED])}{more}; " if named else ""
 
 
 def folder(source: str | PathLike[str] | Mapping[str, Any]) -> Path | None:

@@ -215,6 +215,7 @@ class PositionSpec:
     keys            every key of the file that was read, with its value
     remote          whether the model's own code runs it, not transformers'; that code may read other keys
     claims          the model_type of the file, where its classes name this family instead
+    wraps           the section of the text model, which alone is read: the model_type is not known
     """
 
     family: str
@@ -231,6 +232,7 @@ class PositionSpec:
     keys: tuple[tuple[str, Any], ...] = field(default=(), compare=False)
     remote: bool = field(default=False, compare=False)
     claims: str = field(default="", compare=False, repr=False)
+    wraps: str = field(default="", compare=False, repr=False)
 
     @checked
     def encoding(self, layer: int = 0, *, exact: Exact = "fp64") -> PositionalEncoding:

@@ -9,9 +9,9 @@ from typing import Any
 
 from posenc.configs import ConfigError, attached, source, spec_of
 from posenc.configs.beside import HEADS as N_HEADS
-from posenc.configs.beside import TEXT_PARTS
 from posenc.configs.convert.families import GATED, PARTIAL_BY_DEFAULT, UNFIT, family
 from posenc.configs.convert.rows import Heads
+from posenc.configs.remote import TEXT_PARTS
 
 FILES = ("config.json", "params.json")
 

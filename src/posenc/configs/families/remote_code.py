@@ -15,6 +15,7 @@ from posenc.configs.families.bloom import linear
 from posenc.configs.families.deepseek_v3 import latent, stack, with_rotation
 from posenc.configs.families.gpt2 import gpt2
 from posenc.configs.families.llama import llama, same_kind
+from posenc.configs.families.qwen2 import qwen2
 from posenc.configs.families.qwen2_vl import with_section_type
 from posenc.configs.family import bidirectional, decoder, family, head_width, parts, stack_of
 from posenc.configs.keys import Keys
@@ -249,6 +250,26 @@ def grok_1(keys: Keys) -> PositionSpec:
             say("from position {start} on logits are multiplied by log p / log {start}; not read here", start=start),
         )
     return llama(keys)
+
+
+@family("minicpmv")
+def minicpmv(keys: Keys) -> PositionSpec:
+    """MiniCPM-V and MiniCPM-o: the text model is MiniCPM, Llama or, where the file has their keys, Qwen 2 or 3."""
+    return qwen2(keys) if keys.has("use_sliding_window") else llama(keys)
+
+
+@family("llama_bidirec")
+def llama_bidirec(keys: Keys) -> PositionSpec:
+    """Embeddings from Llama that attends to both sides (NV-Retriever)."""
+    return bidirectional(llama(keys))
+
+
+@family("bidir_mistral")
+def bidir_mistral(keys: Keys) -> PositionSpec:
+    """NV-Embed's text model: Mistral that attends to both sides, without its window (eager masks of padding alone)."""
+    if keys.get("sliding_window", None):
+        keys.note("sliding_window", say("all layers have full attention in the code"))
+    return bidirectional(llama(keys.replaced(without=("sliding_window",))))
 
 
 @family("molmo")

@@ -27,6 +27,10 @@ NAMES = {
     "yarn": Words("YaRN"),
 }
 TRAINED_WITH = (NAMES["llama3"].en, NAMES["longrope"].en)  # up to the length of the file
+TRAINED_WITH_YARN = {  # published so; of other families YaRN is what a user adds. GGUF's names too
+    *("deepseek_v2", "deepseek_v3", "deepseek_v32", "deepseek_v4", "deepseek_vl_v2_text", "deepseek2", "kimi_k2"),
+    *("gpt_oss", "gpt-oss", "openai_privacy_filter", "ministral3", "mistral3", "mistral4", "mistral_large4_text", "olmo3"),
+}
 UNSCALED = Words("")
 EVALUATE = say("evaluate the model at a longer length before you use it there")
 
@@ -64,11 +68,20 @@ class Limit:
 def limit(spec: PositionSpec) -> Limit:
     """The usable length of this part's own layers."""
     trained, scaled, by = scaling(spec)
-    if scaled is not None and scaled == spec.trained_length and by.en.startswith(TRAINED_WITH):
-        trained, scaled, by = scaled, None, say("{scaling} of {original:,}", scaling=by, original=trained)
+    if scaled is not None and scaled == spec.trained_length and _trained_with(spec, by.en):
+        by = say("{scaling} of {original:,}", scaling=by, original=trained)
+        return Limit(scaled, None, by, *_failure(spec, None, scaled))
     undecided = by.en.startswith("linear") and trained is not None
     other = Limit(None, trained, by, *_failure(spec, None, trained)) if undecided else None
     return Limit(trained, scaled, by, *_failure(spec, trained, scaled), other)
+
+
+def _trained_with(spec: PositionSpec, by: str) -> bool:
+    """Whether the model was trained with this scaling, not only scaled: by its kind, by its family, or as the file says."""
+    if by.startswith(TRAINED_WITH):
+        return True
+    settings = dict(spec.keys).get("rope_scaling") or {}
+    return by.startswith(NAMES["yarn"].en) and (spec.family in TRAINED_WITH_YARN or settings.get("finetuned") is True)
 
 
 def scaling(spec: PositionSpec) -> tuple[int | None, int | None, Words]:

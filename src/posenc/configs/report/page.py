@@ -78,6 +78,9 @@ class Page:
         elif verdict["by"]:
             lengths.append(self.say("by", verdict["by"]))
         model = family + (f" · {verdict['part']}" if verdict["part"] else "")
+        if data["wraps"]:
+            inside = next(part["family"] for part in data["parts"] if part["part"] == verdict["part"])
+            model = self.say("wraps", family, verdict["part"], inside)
         fails = verdict["fails"]
         longer = self.say("longer", verdict["why"]) if fails is None else self.say("beyond", fails, verdict["why"])
         if verdict["or_fails"] is not None:

@@ -29,6 +29,7 @@ def report(spec: PositionSpec, length: int | None = None, language: Language = "
     return {
         "family": spec.family,
         "claims": spec.claims,
+        "wraps": spec.wraps,
         "config_class": spec.config_class,
         "verdict": verdict(spec, listed, language),
         "parts": [described(path, part, length, language) for path, part in walked],

@@ -182,9 +182,10 @@ def scores(folder, task, encoding, mode, length, setting="trained"):
 
 
 def told(numbers):
-    """The mean and half of its 95 % interval."""
-    low, high = scipy.stats.t.interval(0.95, len(numbers) - 1, numbers.mean(), scipy.stats.sem(numbers))
-    return f"{numbers.mean():.0f} ± {(high - low) / 2:.0f} %"
+    """The mean and its 95 % interval, which stays between 0 and 100."""
+    ends = scipy.stats.t.interval(0.95, len(numbers) - 1, numbers.mean(), scipy.stats.sem(numbers))
+    low, high = np.clip(ends, 0, 100)
+    return f"{numbers.mean():.0f} % ({low:.0f} – {high:.0f})"
 
 
 @pytest.mark.parametrize("page", ["results.md", "results.zh-CN.md"])

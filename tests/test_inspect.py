@@ -64,13 +64,14 @@ def words(text: str) -> str:
 
 
 def test_the_page_tells_what_who_said_so_and_what_it_means(llama: Path):
-    shown = inspect(str(llama), "--facts")
+    shown = inspect(str(llama), "--verbose")
     text = words(shown.stdout)
     assert shown.exit_code == 0
     for told in (
         "llama: trained on 131,072 positions, with Llama 3's scaling ×8 of 8,192",
         "beyond 131,072: 25 of 64 pairs in 32 layers reach angles not seen in training",
-        "llama 32 layers, 32 heads of 128 channels",
+        "32 layers, 32 heads of 128 channels",
+        "safe to serve: up to 131,072, by Llama 3's scaling ×8 of 8,192",
         "every layer full attention, causal",
         "half: channel i pairs with i + d/2; all 128 channels",
         "500,000",
@@ -348,7 +349,7 @@ def test_the_spelling_makes_no_difference(tmp_path: Path):
 def test_a_misspelt_key_is_seen_from_the_first_lines(tmp_path: Path):
     """How many warnings there are; where a scaling lacks a key, the key of the file that looks like it."""
     (tmp_path / "config.json").write_text(json.dumps({**LLAMA, "rope_thetta": 1e6}))
-    assert "1 warning about this file, under findings" in inspect(str(tmp_path)).stdout.splitlines()[3]
+    assert "1 warning about this file, under findings" in inspect(str(tmp_path)).stdout.splitlines()[5]
     scaling = {**LLAMA["rope_scaling"], "low_freq_facter": 1.0}
     del scaling["low_freq_factor"]
     (tmp_path / "config.json").write_text(json.dumps({**LLAMA, "rope_scaling": scaling}))

@@ -66,14 +66,50 @@ def words(text: str) -> str:
 def test_the_report_begins_with_its_verdict(config, first, second):
     lines = inspect(config=config, width=100).stdout.splitlines()
     assert lines[0] == first
-    assert lines[1].startswith(second)
-    assert not second or lines[2].startswith("what to do: ")
+    if second:
+        assert lines[2].startswith("safe to serve: ")
+        assert lines[3].startswith(second)
+        assert lines[4].startswith("what to do: ")
 
 
 def test_an_error_in_the_file_comes_before_what_to_do():
     config = LLAMA | {"rope_scaling": {"type": "linear", "factor": 2.0, "x": 1}}
     lines = inspect(config=config, width=100).stdout.splitlines()
-    assert lines[2] == "first: 1 error in this file, under findings"
+    assert lines[4] == "first: 1 error in this file, under findings"
+
+
+@pytest.mark.parametrize(
+    ("config", "sizes", "safe"),
+    [
+        (LLAMA | {"num_key_value_heads": 8}, "32 layers, 32 heads and 8 key heads of 128 channels",
+         "up to 4,096, the trained length"),
+        (LLAMA, "32 layers, 32 heads of 128 channels", "up to 4,096, the trained length"),
+        (LLAMA | {"rope_scaling": {"type": "yarn", "factor": 2.0, "original_max_position_embeddings": 4096}},
+         "32 layers, 32 heads of 128 channels", "up to 8,192, by YaRN ×2"),
+        (LLAMA | {"rope_scaling": {"type": "linear", "factor": 2.0}}, "32 layers, 32 heads of 128 channels",
+         "up to 4,096; up to 8,192, by linear ×2, if the file gives the length before scaling"),
+        ({"model_type": "falcon", "multi_query": True, "rope_theta": 1e4},
+         "32 layers, 71 heads and 1 key head of 64 channels", "up to 2,048, the trained length"),
+        ({"model_type": "chatglm", "hidden_size": 4096, "num_attention_heads": 32, "num_layers": 4, "seq_length": 8192,
+          "multi_query_group_num": 2},
+         "4 layers, 32 heads and 2 key heads of 128 channels", "up to 8,192, the trained length"),
+        ({"model_type": "gpt2", "n_positions": 512}, "12 layers, 12 heads of 64 channels", "up to 512, the trained length"),
+    ],
+)  # fmt: skip
+def test_the_verdict_has_the_heads_and_the_length_that_is_safe_to_serve(config, sizes, safe):
+    lines = inspect(config=config, width=120).stdout.splitlines()
+    assert lines[1:3] == [sizes, f"safe to serve: {safe}"]
+
+
+def test_what_everyone_knows_of_rope_is_told_on_demand():
+    plain, asked = (words(inspect("-", *options).stdout) for options in ((), ("--verbose",)))
+    for told in ("largest angle", "error there", "queries and keys are rotated by an angle"):
+        assert told not in plain
+        assert told in asked
+    assert len(inspect(config=LLAMA).stdout.splitlines()) <= 24  # one screen
+    assert "with a slope for each head" in words(
+        inspect(config={"model_type": "bloom"}).stdout
+    )  # what is not RoPE is explained
 
 
 @pytest.mark.parametrize("factor", [2.0, 8.0])
@@ -109,7 +145,7 @@ def test_windowed_layers_are_judged_at_what_they_see():
 def test_layers_without_attention_are_numbered_and_shown():
     config = {"model_type": "qwen3_next", "num_hidden_layers": 8, "rope_theta": 1e7, "max_position_embeddings": 262144}
     text = words(inspect(config=config).stdout)
-    assert "qwen3_next 8 layers" in text
+    assert "8 layers, 16 heads and 2 key heads of 256 channels" in text
     assert "layers 3, 7 full attention, causal" in text
     assert "layers 0–2, 4–6 linear attention, not attention: no positions" in text
     spec = read_config(config)
@@ -127,7 +163,7 @@ def test_exact_is_one_argument():
 
 
 def test_the_report_names_both_choices_of_exact_with_their_errors():
-    shown = {lang: words(inspect("-", "--lang", lang).stdout) for lang in ("en", "zh")}
+    shown = {lang: words(inspect("-", "--verbose", "--lang", lang).stdout) for lang in ("en", "zh")}
     assert "with fp32 angles (exact='model')" in shown["en"]
     assert "exact='fp64' has none" in shown["en"]
     assert "fp32 角度（exact='model'）" in shown["zh"]
@@ -138,7 +174,7 @@ def test_the_report_names_both_choices_of_exact_with_their_errors():
 
 
 def test_facts_of_every_model_are_told_once_and_on_demand():
-    plain, asked = inspect(config=GEMMA).stdout, inspect("-", "--facts", config=GEMMA).stdout
+    plain, asked = inspect(config=GEMMA).stdout, inspect("-", "--verbose", config=GEMMA).stdout
     assert "must be permuted" not in plain
     assert "bf16 collide" not in plain
     assert words(asked).count("must be permuted: posenc convert") == 1
@@ -154,16 +190,18 @@ def test_facts_of_every_model_are_told_once_and_on_demand():
 def test_a_report_fits_into_80_columns(config, lang):
     from rich.cells import cell_len
 
-    shown = inspect("-", "--facts", "--length", "300000", "--lang", lang, config=config).stdout
+    shown = inspect("-", "--verbose", "--length", "300000", "--lang", lang, config=config).stdout
     assert max(cell_len(line.rstrip()) for line in shown.splitlines()) <= 80
 
 
 def test_the_report_is_in_chinese():
-    shown = inspect("-", "--facts", "--lang", "zh", config=LLAMA).stdout
+    shown = inspect("-", "--verbose", "--lang", "zh", config=LLAMA).stdout
     lines = shown.splitlines()
     assert lines[0] == "llama: 训练长度 4,096"
-    assert lines[1] == "超过 4,096：32 层中，64 对里有 18 对出现训练中没有的角度"
-    assert lines[2].startswith("怎么办：")
+    assert lines[1] == "32 层，32 个头，每头 128 个通道"
+    assert lines[2] == "可安全服务的长度：4,096，即训练长度"
+    assert lines[3] == "超过 4,096：32 层中，64 对里有 18 对出现训练中没有的角度"
+    assert lines[4].startswith("怎么办：")
     assert "波长" in shown
     assert "must be permuted" not in shown
     assert inspect("-", "--lang", "fr").exit_code == 2
@@ -272,6 +310,60 @@ def test_every_program_gets_its_whole_command(tmp_path):
     assert "what to do:" in words(inspect().stdout)
     assert "what to do:" not in shown, "settings for that length follow"
     assert f"vLLM {by_method['yarn']['vLLM']['version']} ({by_method['yarn']['vLLM']['date']}), ignores nothing" in shown
+
+
+def test_one_method_is_printed_whole_and_the_others_by_name():
+    shown = words(inspect("-", "--extend-to", "16384").stdout)
+    assert shown.count("rope_scaling") == 1
+    assert "to run it with yarn" in shown
+    assert "other methods, with --method: ntk, linear, llama3, longrope" in shown
+    llama3 = {"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
+              "original_max_position_embeddings": 512}  # fmt: skip
+    own = words(inspect("-", "--extend-to", "16384", config=LLAMA | {"rope_scaling": llama3}).stdout)
+    assert "to run it with llama3" in own, "the scaling that the model was trained with"
+    asked = words(inspect("-", "--extend-to", "16384", "--method", "ntk").stdout)
+    assert "to run it with ntk" in asked
+    assert "other methods" not in asked
+    phi = {"model_type": "phi3", "rope_theta": 1e4, "max_position_embeddings": 4096, "hidden_size": 512}
+    unfit = words(inspect("-", "--extend-to", "16384", config=phi).stdout)
+    assert "to run it with ntk" in unfit
+    assert "yarn (not for this family), linear (not for this family)" in unfit
+
+
+SERVED = {
+    "vllm": "vllm serve {folder} --max-model-len {length}",
+    "sglang": "python -m sglang.launch_server --model-path {folder} --context-length {length}",
+    "llama.cpp": "llama-server -m MODEL.gguf -c {length}",
+    "transformers": 'AutoModelForCausalLM.from_pretrained("{folder}")',
+}
+
+
+@pytest.mark.parametrize("program", SERVED)
+def test_the_command_that_serves_a_model_stands_alone(program, tmp_path):
+    (tmp_path / "config.json").write_text(json.dumps(LLAMA))
+    for options, length in (((), 4096), (("--length", "1000"), 1000)):
+        printed = inspect(str(tmp_path), "--serve", program, *options)
+        assert printed.stdout == SERVED[program].format(folder=tmp_path, length=length) + "\n"
+    extended = inspect(str(tmp_path), "--serve", program, "--extend-to", "16384").stdout
+    by_method = json.loads(inspect(str(tmp_path), "--extend-to", "16384", "--json").stdout)["extensions"]
+    (command,) = (run["command"] for run in by_method[0]["runtimes"] if run["name"].lower() == program)
+    assert by_method[0]["method"] == "yarn"
+    assert extended == command.replace("MODEL", str(tmp_path), "llama" not in program) + "\n"
+
+
+def test_no_command_is_printed_where_it_would_not_serve(tmp_path):
+    yarn = {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 4096}
+    for config, options, why in (
+        (LLAMA, ("--length", "5000"), "reach angles not seen in training beyond 4096; --extend-to 5000"),
+        (LLAMA | {"model_type": "xverse"}, (), "the model brings its own code"),
+        (LLAMA | {"rope_scaling": yarn}, (), "a length above that of the file, 4096: write 16384 there"),
+        ({"model_type": "gpt2"}, ("--extend-to", "4096"), "has no rotary frequencies"),
+    ):
+        refused = inspect("-", "--serve", "sglang", *options, config=config)
+        assert refused.exit_code == 1
+        assert why in str(refused.exception)
+        assert not refused.stdout
+    assert inspect("-", "--serve", "nobody").exit_code == 2
 
 
 def test_llama_cpp_goes_on_with_what_the_model_was_trained_with():
@@ -470,7 +562,7 @@ def test_what_fails_under_each_reading_is_in_the_text_and_in_the_json():
     console = Console(width=200, file=io.StringIO())
     Page(console).show(data, [])
     page = console.file.getvalue()
-    assert page.splitlines()[1].endswith(" (or beyond 16,384)")
+    assert page.splitlines()[3].endswith(" (or beyond 16,384)")
     assert f"(or {after}: " in page
 
 

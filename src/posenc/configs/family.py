@@ -100,9 +100,29 @@ def read_section(keys: Keys, part: str = "") -> PositionSpec:
     once = dict.fromkeys((*spec.remarks, *keys.remarks))
     remarks = tuple(sorted(once, key=lambda remark: (GRADES.index(remark.grade), remark.key)))
     spec = replace(
-        spec, part=part, remarks=remarks, keys=tuple(keys.read.items()), config_class=keys.facts["class"], claims=claims
+        spec,
+        part=part,
+        n_kv_heads=_key_heads(keys, spec),
+        remarks=remarks,
+        keys=tuple(keys.read.items()),
+        config_class=keys.facts["class"],
+        claims=claims,
     )
     return _remote(spec) if keys.remote else spec
+
+
+KEY_HEADS = ("num_key_value_heads", "num_kv_heads", "n_kv_heads", "n_head_kv", "multi_query_group_num", "kv_n_heads")
+
+
+def _key_heads(keys: Keys, spec: PositionSpec) -> int | None:
+    """The heads of keys and values, as the file or the class has them: grouped heads share them."""
+    if spec.n_heads is None:
+        return None
+    if keys.data.get("multi_query") is True and not keys.data.get("new_decoder_architecture"):
+        return 1
+    held = {**keys.facts["defaults"], **{name: value for name, value in keys.data.items() if value is not None}}
+    named = (held.get(name) for key in KEY_HEADS for name in (*keys.spellings(key), key))
+    return next((count for count in named if type(count) is int and 0 < count <= spec.n_heads), None)
 
 
 def _read(keys: Keys) -> tuple[Keys, PositionSpec]:

@@ -211,6 +211,7 @@ class PositionSpec:
     trained_length  the number of positions according to the file; None if it does not say
     coordinates     how this family numbers its tokens, in one sentence
     d_model, d_head, n_heads  sizes, if they are the same for all layers
+    n_kv_heads      heads of keys and values; None if the file and the class do not say
     remarks         what a reader should know, errors first
     keys            every key of the file that was read, with its value
     remote          whether the model's own code runs it, not transformers'; that code may read other keys
@@ -228,6 +229,7 @@ class PositionSpec:
     d_model: int | None = None
     d_head: int | None = None
     n_heads: int | None = None
+    n_kv_heads: int | None = field(default=None, compare=False, repr=False)
     remarks: tuple[Remark, ...] = ()
     keys: tuple[tuple[str, Any], ...] = field(default=(), compare=False)
     remote: bool = field(default=False, compare=False)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
@@ -19,7 +20,9 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 OF_LENGTH: dict[str, Any] = {"min": 1, "max": 2**63 - 1, "show_default": False}
-METHODS = "yarn, ntk, linear, llama3 or longrope; all of them by default."
+METHODS = "yarn, ntk, linear, llama3 or longrope; the one that fits by default."
+SERVE = "Only the command for vllm, sglang, llama.cpp or transformers: at the safe length, --length or --extend-to."
+PROGRAMS = {name.lower(): name for name in ("vLLM", "SGLang", "llama.cpp", "transformers")}
 
 
 def command(
@@ -34,7 +37,10 @@ def command(
     length: Annotated[int | None, typer.Option(**OF_LENGTH, help="What happens at this length.")] = None,
     extend_to: Annotated[int | None, typer.Option(**OF_LENGTH, help="New settings for this length.")] = None,
     method: Annotated[str, typer.Option(help=METHODS, show_default=False)] = "",
-    facts: Annotated[bool, typer.Option("--facts", help="Also what holds for nearly every model.")] = False,
+    serve: Annotated[str, typer.Option(help=SERVE, show_default=False)] = "",
+    verbose: Annotated[
+        bool, typer.Option("--verbose", help="Also angles, errors, layouts, what each encoding does.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Everything as JSON.")] = False,
     out: Annotated[Path | None, typer.Option(help="New folder for report, fragments, plot.", show_default=False)] = None,
     picture: Annotated[
@@ -58,6 +64,8 @@ def command(
 
     posenc inspect config.json --extend-to 131072 --method yarn --out longer/
 
+    posenc inspect my-model/ --serve vllm
+
     posenc inspect llama/ qwen/ gemma.gguf
 
     cat config.json | posenc inspect - --json
@@ -73,10 +81,12 @@ def command(
     if method and (method not in KNOWN or extend_to is None):
         known = f"expected one of {', '.join(KNOWN)}, together with --extend-to"
         raise typer.BadParameter(f"{known}; got {method!r}", param_hint="--method")
+    if serve and serve.lower() not in PROGRAMS:
+        raise typer.BadParameter(f"expected one of {', '.join(PROGRAMS)}; got {serve!r}", param_hint="--serve")
     if out is not None and out.exists():
         raise FileExistsError(f"--out {out}: exists; give a new folder")
     if len(configs) > 1:
-        single_only = {"--extend-to": extend_to, "--out": out, "--weights": weights}
+        single_only = {"--extend-to": extend_to, "--out": out, "--weights": weights, "--serve": serve or None}
         for option, value in single_only.items():
             if value is not None:
                 raise typer.BadParameter(f"takes one model, got {len(configs)}", param_hint=option)
@@ -89,6 +99,10 @@ def command(
 
     data = report(spec, length, language)
     extensions = _extensions(data_of_file, spec, extend_to, (method,) if method else KNOWN)
+    if serve:
+        echo(_serving(PROGRAMS[serve.lower()], configs[0], spec, length, extensions))
+        _exit([data])
+        return
     if extensions:
         from posenc.configs.report.runtimes import runtimes
 
@@ -131,8 +145,32 @@ def command(
 
         from posenc.configs.report.page import Page
 
-        Page(Console(highlight=False, emoji=False), language, facts=facts).show(data, extensions)
+        Page(Console(highlight=False, emoji=False), language, verbose=verbose).show(data, extensions)
     _exit([data])
+
+
+def _serving(program: str, path: str, spec: PositionSpec, length: int | None, extensions: list[Extension]) -> str:
+    """The command for one program, alone. Raises ValueError where there is none, or where the length is not safe."""
+    from posenc.configs.report.extension import fitting
+    from posenc.configs.report.limit import limit
+    from posenc.configs.report.report import main_part
+    from posenc.configs.report.runtimes import of_model, runtimes, serving
+
+    if extensions:
+        chosen = fitting(extensions)
+        found = [(run.command, run.ignores) for run in (runtimes(chosen) if chosen else []) if run.name == program]
+        command, why = found[0] if found else ("", extensions[0].note)
+    else:
+        _, part = main_part(spec) or ("", spec)
+        bound = limit(part)
+        if length is not None and bound.fails is not None and length > bound.fails:
+            raise ValueError(
+                f"--serve {program}: {bound.why.en} beyond {bound.fails}; --extend-to {length} has settings for it"
+            )
+        command, why = serving(program, replace(part, remote=spec.remote), length or bound.or_only or bound.usable)
+    if not command:
+        raise ValueError(f"--serve {program}: {why.en}")
+    return of_model(command, path)
 
 
 def _exit(reports: list[dict[str, Any]], failed: bool = False) -> None:

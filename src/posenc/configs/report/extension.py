@@ -5,7 +5,7 @@ The methods are in extension_methods.py, the spellings of their settings in spel
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -135,6 +135,12 @@ def _reads_alone(section: Mapping[str, Any], spec: PositionSpec, rotation: Rotat
         return rotation_to_change(spec_of({**section, "model_type": spec.family}, defaults=True)) == rotation
     except ValueError:
         return False
+
+
+def fitting(extensions: Sequence[Extension]) -> Extension | None:
+    """The method that fits the model: the scaling that it has, otherwise the first that its code supports; None if none."""
+    able = [extension for extension in extensions if extension.fragment]
+    return next((one for one in able if one.method == one.rotation.kind), next(iter(able), None))
 
 
 def windows_suffice(spec: PositionSpec, length: int) -> str:

@@ -52,7 +52,7 @@ def page(data: dict[str, Any], extensions: list[Extension], language: Language =
     from posenc.configs.report.page import Page
 
     file = io.StringIO()
-    Page(Console(file=file, width=80, highlight=False), language, facts=True).show(data, extensions)
+    Page(Console(file=file, width=80, highlight=False), language, verbose=True).show(data, extensions)
     return file.getvalue()
 
 

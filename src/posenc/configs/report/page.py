@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from posenc.configs.attached import GIVEN
-from posenc.configs.report.extension import Extension
+from posenc.configs.report.extension import Extension, fitting
 from posenc.configs.report.labels import LABELS, scaling_name
 from posenc.configs.report.names import kind as kind_in_words
 from posenc.configs.report.remarks import listed
@@ -30,11 +30,11 @@ Row = tuple[str, str, str]  # what, value, who said it
 class Page:
     """One report in one language.
 
-    facts   whether what holds for nearly every model is printed as well
+    verbose   also what each encoding does, its angles and their errors, and what holds for nearly every model
     """
 
-    def __init__(self, console: Console, language: Language = "en", *, facts: bool = False) -> None:
-        self.console, self.language, self.facts = console, language, facts
+    def __init__(self, console: Console, language: Language = "en", *, verbose: bool = False) -> None:
+        self.console, self.language, self.verbose = console, language, verbose
 
     def say(self, label: str, *values: Any) -> str:
         return LABELS[label].in_language(self.language).format(*values)
@@ -45,7 +45,7 @@ class Page:
     def show(self, data: dict[str, Any], extensions: list[Extension]) -> None:
         self.verdict(data, extended=bool(extensions))
         for part in data["parts"]:
-            self.part(part)
+            self.part(part, alone=part["part"] == data["verdict"]["part"])
         for part in data["without_attention"]:
             positions = self.say("positions", part["coordinates"])
             self.console.print(Wrapped(f"{_title(part)}   {positions}"))
@@ -57,19 +57,19 @@ class Page:
             self.extensions(extensions)
 
     def verdict(self, data: dict[str, Any], extended: bool) -> None:
-        """Three lines: the usable length, what fails beyond it, and what to do unless settings for a longer one follow; a
-        fourth where the file has warnings."""
+        """The trained length, the heads, the length at which serving is safe, what fails beyond, and what to do unless
+        settings for a longer one follow; one more line where the file has warnings."""
         verdict = data["verdict"]
-        for number, line in enumerate(self.verdict_lines(data, extended)):
-            failing = (number == 1 and verdict["fails"] is not None) or (verdict["errors"] and number == 2)
-            self.console.print(Wrapped(line, "bold" if number == 0 else "yellow" if failing else ""))
+        failing = {"beyond": verdict["fails"] is not None, "errors": True}
+        for name, line in self.verdict_lines(data, extended).items():
+            self.console.print(Wrapped(line, "bold" if name == "trained" else "yellow" if failing.get(name) else ""))
         self.console.print()
 
-    def verdict_lines(self, data: dict[str, Any], extended: bool) -> list[str]:
+    def verdict_lines(self, data: dict[str, Any], extended: bool) -> dict[str, str]:
         verdict = data["verdict"]
         family = self.say("by class", data["family"], data["claims"]) if data["claims"] else data["family"]
         if "why" not in verdict:
-            return [f"{family}: {self.say('nothing')}"]
+            return {"trained": f"{family}: {self.say('nothing')}"}
         comma = self.say("comma")
         lengths = [] if verdict["trained"] is None else [self.say("trained", verdict["trained"])]
         if verdict["scaled"] is not None:
@@ -77,26 +77,40 @@ class Page:
             lengths.append(self.say(label, verdict["scaled"], verdict["by"], verdict["or_only"]))
         elif verdict["by"]:
             lengths.append(self.say("by", verdict["by"]))
+        main = next(part for part in data["parts"] if part["part"] == verdict["part"])
         model = family + (f" · {verdict['part']}" if verdict["part"] else "")
         if data["wraps"]:
-            inside = next(part["family"] for part in data["parts"] if part["part"] == verdict["part"])
-            model = self.say("wraps", family, verdict["part"], inside)
+            model = self.say("wraps", family, verdict["part"], main["family"])
         fails = verdict["fails"]
         longer = self.say("longer", verdict["why"]) if fails is None else self.say("beyond", fails, verdict["why"])
         if verdict["or_fails"] is not None:
             longer += self.say("or beyond", verdict["or_fails"])
-        lines = [f"{model}: {comma.join(lengths) or self.say('not said')}", longer]
+        lines = {"trained": f"{model}: {comma.join(lengths) or self.say('not said')}"}
+        lines |= {"sizes": self.sizes(main), "safe": self.safe(verdict), "beyond": longer}
         if verdict["errors"]:
-            return [*lines, self.say("errors", self.counted("error", verdict["errors"]))]
+            return lines | {"errors": self.say("errors", self.counted("error", verdict["errors"]))}
         if not extended:
-            lines.append(self.say("do", verdict["remedy"]))
+            lines["do"] = self.say("do", verdict["remedy"])
         warnings = sum(remark["grade"] == "warning" for remark in data["remarks"])
-        return [*lines, self.say("warnings", self.counted("warning", warnings))] if warnings else lines
+        return lines | ({"warnings": self.say("warnings", self.counted("warning", warnings))} if warnings else {})
 
-    def part(self, part: dict[str, Any]) -> None:
-        heads = self.say("heads", part["n_heads"], part["d_head"]) if part["n_heads"] and part["d_head"] else ""
+    def sizes(self, part: dict[str, Any]) -> str:
         layers = self.say("layer") if part["n_layers"] == 1 else self.say("layers", part["n_layers"])
-        self.console.print(Text.assemble((_title(part), "bold"), f"   {layers}{heads}"))
+        if not part["n_heads"] or not part["d_head"]:
+            return layers
+        shared = part["n_kv_heads"] not in (None, part["n_heads"])
+        label = "heads" if not shared else "one key head" if part["n_kv_heads"] == 1 else "key heads"
+        return layers + self.say(label, part["n_heads"], part["d_head"], part["n_kv_heads"])
+
+    def safe(self, verdict: dict[str, Any]) -> str:
+        if verdict["usable"] is None:
+            return self.say("not safe")
+        why = self.say("by scaling", verdict["by"]) if verdict["by"] else self.say("by training")
+        return self.say("safe" if verdict["or_only"] is None else "safe or", verdict["usable"], why, verdict["or_only"])
+
+    def part(self, part: dict[str, Any], *, alone: bool) -> None:
+        """`alone`: the verdict, which is about this part, has its sizes."""
+        self.console.print(Text.assemble((_title(part), "bold"), "" if alone else f"   {self.sizes(part)}"))
         self.console.print(Wrapped(self.say("positions", part["coordinates"]), "dim"))
         self.console.print()
         if part["input"]:
@@ -137,7 +151,8 @@ class Page:
         lines = Table.grid(padding=(0, 2))
         lines.add_column()
         lines.add_column(ratio=1)
-        lines.add_row(Text("    " + encoding["encoding"], style="bold blue"), Wrapped(encoding["idea"]))
+        idea = encoding["idea"] if self.verbose or "meaning" not in encoding else ""  # everyone knows RoPE
+        lines.add_row(Text("    " + encoding["encoding"], style="bold blue"), Wrapped(idea))
         self.console.print(lines)
         for rows in (list(self.does(encoding)), list(self.means(encoding, group)), list(self.beyond(encoding))):
             if rows:
@@ -201,6 +216,8 @@ class Page:
             text += self.say("the window")
         text += self.say("from pair", meaning["first_unfinished"]) if meaning["unfinished"] else ""
         yield self.say("unfinished"), text, ""
+        if not self.verbose:
+            return
         yield self.say("largest angle"), self.say("angle is", f"{meaning['largest_angle']:,.6g}", meaning["length"] - 1), ""
         yield self.say("error there"), self.say("error is", meaning["float32_error"], meaning["bfloat16_error"]), ""
 
@@ -228,10 +245,10 @@ class Page:
         self.console.print(table)
 
     def general(self, facts: list[str]) -> None:
-        if not facts:
-            return
-        if not self.facts:
+        if not self.verbose:
             self.console.print(Wrapped(f"  {self.say('more facts')}", "dim"))
+            return
+        if not facts:
             return
         self.console.print(f"\n[bold]{self.say('facts')}[/bold]")
         for fact in facts:
@@ -257,39 +274,36 @@ class Page:
         self.console.print(Wrapped(self.say("explained"), "dim"))
 
     def extensions(self, extensions: list[Extension]) -> None:
-        first = extensions[0]
+        """The method that fits the model whole, the others by name; of none that fits, why."""
+        chosen = fitting(extensions)
+        first = chosen or extensions[0]
         self.console.print(f"\n[bold]{self.say('to', first.length)}[/bold]   {self.say('factor', first.factor)}")
         table = Table(box=None, pad_edge=False, padding=(0, 2))
         headings = self.say("frequencies").split(",")
         for number, heading in enumerate(headings):
-            table.add_column(heading, justify="right" if 0 < number < len(headings) - 1 else "left", overflow="fold")
-        rows = [(self.say("now"), first.before, "")]
-        rows += [(extension.method, extension.after, extension.note.in_language(self.language)) for extension in extensions]
-        for name, frequencies, note in rows:
-            table.add_row(
-                name,
-                f"{frequencies[0]:.4g}",
-                f"{frequencies[len(frequencies) // 2]:.4g}",
-                f"{frequencies[-1]:.4g}",
-                f"{frequencies.cos_sin_scale:.5g}",
-                Wrapped(note),
-            )
+            table.add_column(heading, justify="right" if number else "left")
+        for name, frequencies in ((self.say("now"), first.before), *([(chosen.method, chosen.after)] if chosen else [])):
+            shown = (frequencies[0], frequencies[len(frequencies) // 2], frequencies[-1])
+            table.add_row(name, *(f"{frequency:.4g}" for frequency in shown), f"{frequencies.cos_sin_scale:.5g}")
         self.console.print(table)
-        for extension in [extension for extension in extensions if extension.fragment]:
-            self.console.print(f"\n[bold]{extension.method}[/bold]")
-            self.console.print_json(json.dumps(_shortened(extension.fragment)), indent=None)
-        self.runtimes(extensions)
-        if any(len(json.dumps(e.fragment)) > 600 for e in extensions):
-            self.console.print(f"[dim]{self.say('shortened')}[/dim]")
-
-    def runtimes(self, extensions: list[Extension]) -> None:
-        """How to run the first method that the family supports."""
-        chosen = next((extension for extension in extensions if extension.fragment), None)
         if chosen is None:
+            for extension in extensions:
+                self.console.print(_indented(f"{extension.method}: {extension.note.in_language(self.language)}"))
             return
-        others = self.say("other methods") if len(extensions) > 1 else ""
-        self.console.print(f"\n[bold]{self.say('run', chosen.method)}[/bold]{others}")
-        for runtime in runtimes(chosen):
+        self.console.print(f"\n[bold]{chosen.method}[/bold]")
+        self.console.print(_indented(chosen.note.in_language(self.language)))
+        self.console.print_json(json.dumps(_shortened(chosen.fragment)), indent=None)
+        self.runtimes(chosen)
+        if len(json.dumps(chosen.fragment)) > 600:
+            self.console.print(f"[dim]{self.say('shortened')}[/dim]")
+        others = [e.method if e.fragment else self.say("not here", e.method) for e in extensions if e is not chosen]
+        if others:
+            self.console.print(Wrapped(self.say("other methods", self.say("comma").join(others))))
+
+    def runtimes(self, extension: Extension) -> None:
+        """How to run the method."""
+        self.console.print(f"\n[bold]{self.say('run', extension.method)}[/bold]")
+        for runtime in runtimes(extension):
             ignores = self.say("ignores", runtime.ignores.in_language(self.language))
             self.console.print(_indented(f"{runtime.name} {runtime.version} ({runtime.date}){self.say('comma')}{ignores}"))
             if runtime.command:

@@ -96,6 +96,7 @@ def described(path: str, spec: PositionSpec, length: int | None, language: Langu
         "family": spec.family,
         "n_layers": len(spec.layers),
         "n_heads": spec.n_heads,
+        "n_kv_heads": spec.n_kv_heads,
         "d_head": spec.d_head,
         "d_model": spec.d_model,
         "trained_length": spec.trained_length,

@@ -17,11 +17,12 @@ from __future__ import annotations
 import functools
 import json
 import shlex
+from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib import resources
 from typing import Any
 
-from posenc.configs import Rotation
+from posenc.configs import PositionSpec, Rotation, source
 from posenc.configs.report.extension import Extension
 from posenc.configs.report.spellings import WIDE
 from posenc.configs.say import say
@@ -68,6 +69,45 @@ def runtimes(extension: Extension) -> list[Runtime]:
         Runtime(name, servers()[name]["version"], servers()[name]["date"], *make(extension))
         for name, make in (("transformers", _transformers), ("vLLM", _vllm), ("SGLang", _sglang), ("llama.cpp", _llama_cpp))
     ]
+
+
+def serving(program: str, spec: PositionSpec, length: int | None) -> tuple[str, Words]:
+    """The command that serves the file as it is up to `length`, or "" and why there is none."""
+    if spec.remote:
+        return "", OWN_CODE
+    known, (start, option) = servers()[program], STARTS[program]
+    families = known["architectures"] if program == "llama.cpp" else (*known.get("settings", ()), *known.get("base", ()))
+    if program != "transformers" and spec.family not in families and (program, spec.config_class) != ("llama.cpp", "GGUF"):
+        return "", _unknown(spec.family)
+    if program in ("vLLM", "SGLang") and any(_scaled(spec)) and spec.family not in known["settings"]:
+        return "", say("every scaling of {family}; it reads the base alone, as ntk sets it", family=spec.family)
+    if option and length is not None and length > (spec.trained_length or length):  # which they check
+        return "", say(
+            "a length above that of the file, {given}: write {length} there", given=spec.trained_length, length=length
+        )
+    return f"{start} {option} {length}" if option and length else start, NOTHING
+
+
+STARTS = {
+    "transformers": ('AutoModelForCausalLM.from_pretrained("MODEL")', ""),
+    "vLLM": ("vllm serve MODEL", "--max-model-len"),
+    "SGLang": ("python -m sglang.launch_server --model-path MODEL", "--context-length"),
+    "llama.cpp": ("llama-server -m MODEL.gguf", "-c"),
+}
+
+
+def _scaled(spec: PositionSpec) -> Iterator[bool]:
+    return (use.rotation.kind != "rotary" for layer in spec.layers for use in layer.uses if use.rotation is not None)
+
+
+def of_model(command: str, path: str) -> str:
+    """The command with the path of the model: a folder, or a GGUF file for llama.cpp."""
+    if "MODEL.gguf" in command:
+        return command.replace("MODEL.gguf", shlex.quote(path)) if path.endswith(".gguf") else command
+    folder = source.folder(path)
+    if folder is None:
+        return command
+    return command.replace('"MODEL"', json.dumps(str(folder))).replace(" MODEL", f" {shlex.quote(str(folder))}")
 
 
 def _settings(keys: dict[str, Any]) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -125,12 +126,13 @@ def test_a_frame_puts_data_between_its_edges() -> None:
 
 
 def made_plan(monkeypatch: pytest.MonkeyPatch, seconds: float, share: float = 1.0) -> tuple[budget.Plan, list[str]]:
-    """What is planned where a step takes .01 s, twice that for CoPE, and scoring .5 s, on two workers."""
+    """What is planned where a step takes .01 s, twice that for CoPE, and scoring .5 s, on two workers. The clock stands."""
     experiment = compare_.chosen(COMPARED, "rope,cope,alibi,nope", 0, seconds, None)
     speeds = {budget.kind_of(trial): (0.02 if trial.encoding == "cope" else 0.01, 0.5) for trial in experiment.trials()}
     monkeypatch.setattr(budget, "speeds", lambda *_: (speeds, share))
     said: list[str] = []
-    now = budget.time.monotonic()
+    now = 1000.0
+    monkeypatch.setattr(budget, "time", SimpleNamespace(monotonic=lambda: now))
     hardware: Any = None
     made = budget.plan(experiment, 2, None, hardware, now + seconds, lambda one: 0.0, lambda line: None, said.append)
     assert made.until <= now + seconds - budget.CLOSING

@@ -130,10 +130,28 @@ KNOWN = {
     "rel_pos_bias": "t5_axes",
     "relative_position_bucket": "t5",
     "LlamaRotaryEmbedding": "rope",
+    "inv_freq": "rope",
+    "get_1d_rotary_pos_embed": "rope",
+    "RotaryPositionalEmbeddings": "rope",
+    "RotaryEmbeddingCat": "axial_rope",
+    "EmbedND": "axial_rope",
+    "WanRotaryPosEmbed": "axial_rope",
+    "get_3d_rotary_pos_embed": "axial_rope",
+    "VisionRotaryPositionalEmbeddings": "axial_rope",
+    "RelPosMlp": "swin_v2",
+    "DynamicPositionBias": "swin_v2",
+    "Llama3ScaledRoPE": "llama3",
+    "LlamaLinearScalingRotaryEmbedding": "linear",
+    "LlamaDynamicNTKScalingRotaryEmbedding": "dynamic",
+    "YaRNScalingRotaryEmbedding": "yarn",
+    "DeepseekScalingRotaryEmbedding": "deepseek_yarn",
+    "MRotaryEmbedding": "mrope",
+    "CogVideoXPatchEmbed": "sinusoidal_3d",
+    "Timesteps": "sinusoidal",
+    "PerRowDataDependentAlibi": "fox",
     "Qwen2_5_VLRotaryEmbedding": "mrope",
     "GPTNeoXRotaryEmbedding": "partial",
     "WhisperPositionalEmbedding": "sinusoidal",
-    "get_1d_rotary_pos_embed": "rope",
     "SigLIP 2": "vit",
     "siglip": "vit",
     "SAM": "decomposed",
@@ -456,6 +474,22 @@ def test_each_word_of_the_table_leads_to_an_entry():
     for name, of_entry in index.words().items():
         for word in (*of_entry.get("models", ()), *of_entry.get("people", ()), *of_entry.get("topics", ())):
             assert name in [one.entry.name for one in lookup.find(word)], (name, word)
+
+
+@pytest.mark.parametrize(
+    ("word", "entry", "others"),
+    [
+        ("HoPE", "hope", ["HoPE, hybrid", "HoPE, hyperbolic"]),
+        ("CoPE", "cope", ["CoPE, clipped"]),
+        ("CaPE", "cape", ["CaPE, of cameras"]),
+        ("rope", "rope", []),
+    ],
+)
+def test_a_name_of_several_methods_shows_all(word, entry, others):
+    assert [method.title for method in lookup.namesakes(word, lookup.BY_NAME[entry])] == others
+    assert all(f"{other} (arXiv " in lookup.hint(word) for other in others)
+    printed = in_process.posenc("list", word, "--lang", "en").stdout
+    assert all(f"{other} is another method" in " ".join(printed.split()) for other in others)
 
 
 def test_list_says_that_it_guesses():

@@ -210,7 +210,8 @@ def hint(word: str) -> str:
     if matches[0].guess:
         return f"; a guess: {' or '.join(_call(match.entry) for match in matches)}"
     instead = f" ({matches[0].term.written} uses it)" if matches[0].term.role in USERS else ""
-    return f"; did you mean {_call(matches[0].entry)}?{instead}"
+    others = "".join(f"; {method.title} ({method.source}) is another" for method in namesakes(word, matches[0].entry))
+    return f"; did you mean {_call(matches[0].entry)}?{instead}{others}"
 
 
 @checked
@@ -240,6 +241,14 @@ def missing_method(word: str) -> Method | None:
             if fold(word) in meant - {""} and entry_for(method) is None:
                 return method
     return None
+
+
+@checked
+def namesakes(word: str, entry: Entry) -> tuple[Method, ...]:
+    """The methods of the literature, other than this entry, that have this name as well: "HoPE, hyperbolic" of HoPE."""
+    every = (method for _, methods in groups().values() for method in methods)
+    named = (method for method in every if "," in method.title and fold(method.title.partition(",")[0]) == fold(word))
+    return tuple(method for method in named if entry_for(method) != entry)
 
 
 @checked

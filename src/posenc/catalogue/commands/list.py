@@ -11,6 +11,7 @@ import typer
 from posenc.catalogue.description import NEEDS, SEAMS, TRAITS
 from posenc.catalogue.entry import KINDS
 from posenc.catalogue.index import USERS
+from posenc.catalogue.methods import NOT_YET
 from posenc.catalogue.say import say
 from posenc.support.checks import shown
 from posenc.support.languages import Language, Words, joined
@@ -60,7 +61,7 @@ def command(
     from rich.console import Console
 
     from posenc.catalogue.description import built, describe
-    from posenc.catalogue.lookup import ENTRIES, find, hint
+    from posenc.catalogue.lookup import ENTRIES, entry_for, find, hint, namesakes
 
     language = chosen_language(lang)
     chosen = list(ENTRIES)
@@ -87,6 +88,13 @@ def command(
     console = Console(highlight=False, emoji=False)
     if word and word not in KINDS:
         _print_one(console, describe(chosen[0]), language)
+        for method in namesakes(word, chosen[0]):
+            other = entry_for(method)
+            where = method.instead or (NOT_YET if other is None else Words(f"posenc list {other.name}"))
+            also = say(
+                "{title} is another method ({source}): {instead}", title=method.title, source=method.source, instead=where
+            )
+            console.print(also.in_language(language), markup=False, style="dim")
         return
     groups = grouped([built(entry) for entry in chosen], by, language)
     if everything or word:

@@ -73,15 +73,15 @@ class KeyValueCache:
         return (self.at.document >= 0).sum(dim=1).expand(self.k.shape[0])
 
     @checked_on_failure
-    def extend(self, k: Float[Tensor, "b g t dh"], v: Float[Tensor, "b g t dh"], at: Positions) -> KeyValueCache:
+    def extend(self, k: Float[Tensor, "b g t dh"], v: Float[Tensor, "b g t dh"], at: Positions) -> Self:
         """Raises ValueError for keys or values of other rows, heads or channels than the cache has."""
         at, held = self._longer(k, v, at), self.k.shape[2]
         room = _room_for(self, k.shape[2])
         if room is None:
-            return KeyValueCache(torch.cat([self.k, k], dim=2), torch.cat([self.v, v], dim=2), at, self.encoding)
+            return replace(self, k=torch.cat([self.k, k], dim=2), v=torch.cat([self.v, v], dim=2), at=at, room=None)
         end = held + k.shape[2]
         room.k[:, :, held:end], room.v[:, :, held:end] = k, v
-        return KeyValueCache(room.k[:, :, :end], room.v[:, :, :end], at, self.encoding, room)
+        return replace(self, k=room.k[:, :, :end], v=room.v[:, :, :end], at=at, room=room)
 
     def _longer(self, k: Tensor, v: Tensor, at: Positions) -> Positions:
         """The positions of the longer cache. Raises as `extend`."""
@@ -201,7 +201,8 @@ class KeyValueCache:
 @dataclass(frozen=True, eq=False)
 class RingCache(KeyValueCache):
     """At most `capacity` tokens a row: the first `sinks` ones and the latest. Each new token takes the place of the oldest
-    of the others, row by row. Its memory is its capacity.
+    of the others, row by row. Its memory is its capacity and, without gradients, an eighth more: columns of dropped tokens
+    are padding until that is full, so that most tokens copy nothing.
 
     A token sees what the ring holds once it is in there. `Attention.decode` writes the tokens of one call one after the
     other, so that the size of a call changes nothing.
@@ -212,22 +213,26 @@ class RingCache(KeyValueCache):
 
     def with_room(self, tokens: int) -> Self:
         """The ring without the tokens whose places the next `tokens` ones take."""
+        columns = self.k.shape[2] + tokens
+        if columns <= self.capacity:
+            return self
         at = self.at.expand(self.k.shape[0])
         place, count = _places(at)
         latest = self.capacity - self.sinks - tokens
         keep = (at.document >= 0) & ((place < self.sinks) | (place >= count - latest))
-        full = self.k.shape[2] + tokens > self.capacity
-        return self.evict(keep) if full else self
+        if self.room is None or columns > self.capacity + _spare(self.capacity):
+            return self.evict(keep)
+        document = at.document.masked_fill(~keep, -1)
+        return replace(self, at=Positions(at.coords, at.order, document, None, at.tables, at.states))
 
-    def extend(self, k: Tensor, v: Tensor, at: Positions) -> RingCache:
+    def extend(self, k: Tensor, v: Tensor, at: Positions) -> Self:
         """Raises ValueError for more tokens than the ring has places for, and as that of `KeyValueCache`."""
         if at.length > self.capacity - self.sinks:
             raise ValueError(
                 f"at: expected at most {self.capacity - self.sinks} tokens, for which the ring has places, got {at.length}"
             )
-        kept = self.with_room(at.length)
-        at = kept._longer(k, v, at)
-        return replace(kept, k=torch.cat([kept.k, k], dim=2), v=torch.cat([kept.v, v], dim=2), at=at)
+        self.check(k, v, at)
+        return super(RingCache, self.with_room(at.length)).extend(k, v, at)
 
     def crop(self, lengths: int | Tensor | Sequence[int]) -> Self:
         """Raises ValueError for a ring that is full: it has dropped what rejected tokens took the places of."""
@@ -248,7 +253,7 @@ class MemoryCache(KeyValueCache):
 
     seen: Positions | None = None
 
-    def extend(self, k: Tensor, v: Tensor, at: Positions) -> KeyValueCache:
+    def extend(self, k: Tensor, v: Tensor, at: Positions) -> Self:
         raise ValueError("cache: holds a memory, which does not grow; decode a longer memory as a new one, without a cache")
 
     def crop(self, lengths: int | Tensor | Sequence[int]) -> Self:
@@ -297,10 +302,14 @@ def _room_for(cache: KeyValueCache, tokens: int) -> Room | None:
         if tokens and fits and room.taken.setdefault(held, taker) is taker:
             room.ends.append(end)
             return room
-    size = end + max(SPARE, end // 8)
+    size = end + _spare(end)
     k, v = (x.new_empty(*x.shape[:2], size, x.shape[3]) for x in (cache.k, cache.v))
     k[:, :, :held], v[:, :, :held] = cache.k, cache.v
     return Room(k, v, [held, end], {held: taker})
+
+
+def _spare(tokens: int) -> int:
+    return max(SPARE, tokens // 8)
 
 
 # Positions of a cache -------------------------------------------------------------------------------------------------

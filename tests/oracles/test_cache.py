@@ -10,8 +10,7 @@ import torch
 from torch._dynamo.testing import CompileCounter
 
 from posenc import Attention, KeyValueCache, Positions, Stack, create
-from posenc.attention.cache import RingCache
-from posenc.attention.static_cache import StaticCache
+from posenc.attention.cache import RingCache, StaticCache
 
 SIZES = {"d_model": 32, "n_heads": 4, "max_positions": 64}
 PADDED = torch.tensor([[0, 1, 1, 1, 1, 1], [1, 1, 1, 1, 0, 0]])

@@ -24,6 +24,7 @@ NAMED = {
     "attention/options": "attention_options no_visible_key door attention",
     "attention/windows": "attention_options attention",
     "support/checked": "checks door sizes",
+    "attention/cached_tokens": "cache",
     "attention/rotated_keys": "conversion",
     "support/checks": "checks",
     "support/sharding": "positions",

@@ -10,8 +10,7 @@ import torch
 from torch._dynamo.testing import CompileCounter
 
 from posenc import Attention, KeyValueCache, Positions, Stack, create
-from posenc.attention.cache import RingCache
-from posenc.attention.static_cache import StaticCache
+from posenc.attention.cache import RingCache, StaticCache
 
 SIZES = {"d_model": 32, "n_heads": 4, "max_positions": 64}
 PADDED = torch.tensor([[0, 1, 1, 1, 1, 1], [1, 1, 1, 1, 0, 0]])
@@ -290,3 +289,30 @@ def test_what_a_static_cache_refuses():
     assert all(map(torch.equal, parts(static), before))
     assert type(static.reorder([1, 1])) is StaticCache
     assert static.reorder([1, 0]).lengths.tolist() == [4, 5]
+
+
+@pytest.mark.parametrize("name", ["rope", "fox", "cope"])
+def test_a_ring_without_gradients_copies_once_in_many_tokens(name):
+    """Outputs are those with gradients, where every token copies; a fork goes on from what the ring was."""
+    torch.manual_seed(0)
+    module, _, cache = decoded(name, Positions.from_mask(PADDED))
+    ring = copied = cache.ring(7, sinks=2)
+    memory = set()
+    for n in range(150):
+        x, at = torch.randn(2, 1, 32), Positions.decode([5 + n, 4 + n])
+        expected, copied = module.decode(x, at, copied)
+        with torch.no_grad():
+            earlier, (out, ring) = ring, module.decode(x, at, ring)
+            if n == 100:
+                before = [part.clone() for part in parts(earlier)]
+                fork, _ = module.decode(x + 1.0, at, earlier)
+                again, _ = module.decode(x, at, earlier)
+                torch.testing.assert_close(again, out)
+                assert not torch.allclose(fork, out)
+                assert all(map(torch.equal, parts(earlier), before))
+        memory.add(ring.k.untyped_storage().data_ptr())
+        torch.testing.assert_close(out, expected)
+        assert ring.lengths.tolist() == copied.lengths.tolist()
+        assert ring.k.untyped_storage().nbytes() <= 2 * 4 * (7 + 64) * 8 * 4
+    assert len(memory) <= 5
+    assert copied.k.shape[2] == 7

@@ -4,36 +4,49 @@
     cache.reorder(rows)            rows in another order, some of them twice: beams, forks of a prompt
     cache.evict(keep)              some tokens are dropped; the others keep their positions, or are numbered anew
     cache.ring(capacity, sinks=4)  from now on at most `capacity` tokens a row: the first four and the latest
+    cache.static(capacity)         memory of a fixed size, which decoding writes by index: one graph over all steps
 
-A cache is a value. Each of these returns a new one, in which keys, values, positions and what was read of hidden states
-belong together row by row; the old one stays as it was, so that a copy is free. What is refused has changed nothing.
+A cache is a value, except for the static one. Each of these returns a new one, in which keys, values, positions and what
+was read of hidden states belong together row by row; the old one stays as it was, so that a copy is free. What is refused
+has changed nothing.
 
-Legend: b batch, g key heads, s stored tokens, m kept tokens, t new tokens, dh channels of a head.
+Legend: b batch, g key heads, s stored tokens, m kept tokens, c columns, t new tokens, dh channels of a head.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import torch
 from torch import Tensor
-from torch.utils import _pytree
 
+from posenc.attention.cached_tokens import (
+    check_states,
+    counted_anew,
+    first_of_each_row,
+    first_tokens,
+    index_of_rows,
+    parts_with_states,
+    places,
+    rotating,
+    rows_at,
+    rows_of,
+    taken_at,
+    taken_columns,
+)
 from posenc.attention.rotated_keys import moved
 from posenc.encoding import PositionalEncoding
-from posenc.encodings.bases.content_dependent import ReadsEarlierTokens, by_document_and_order, taken
 from posenc.kernels.eager import transformed
-from posenc.positions import Consecutive, Positions
+from posenc.positions import Positions
 from posenc.support import checks
 from posenc.support.checked import checked, checked_on_failure
 from posenc.support.checks import shown
 from posenc.support.identity import label
-from posenc.support.tensors import check_accepted, integers, readable
+from posenc.support.tensors import check_accepted
 
 if TYPE_CHECKING:
-    from posenc.attention.static_cache import StaticCache
     from posenc.support.shapes import Bool, Float, Int
 
 SPARE = 64  # tokens that a copy leaves room for, or an eighth of them where that is more
@@ -73,24 +86,24 @@ class KeyValueCache:
         return (self.at.document >= 0).sum(dim=1).expand(self.k.shape[0])
 
     @checked_on_failure
-    def extend(self, k: Float[Tensor, "b g t dh"], v: Float[Tensor, "b g t dh"], at: Positions) -> KeyValueCache:
+    def extend(self, k: Float[Tensor, "b g t dh"], v: Float[Tensor, "b g t dh"], at: Positions) -> Self:
         """Raises ValueError for keys or values of other rows, heads or channels than the cache has."""
         at, held = self._longer(k, v, at), self.k.shape[2]
         room = _room_for(self, k.shape[2])
         if room is None:
-            return KeyValueCache(torch.cat([self.k, k], dim=2), torch.cat([self.v, v], dim=2), at, self.encoding)
+            return replace(self, k=torch.cat([self.k, k], dim=2), v=torch.cat([self.v, v], dim=2), at=at, room=None)
         end = held + k.shape[2]
         room.k[:, :, held:end], room.v[:, :, held:end] = k, v
-        return KeyValueCache(room.k[:, :, :end], room.v[:, :, :end], at, self.encoding, room)
+        return replace(self, k=room.k[:, :, :end], v=room.v[:, :, :end], at=at, room=room)
 
     def _longer(self, k: Tensor, v: Tensor, at: Positions) -> Positions:
         """The positions of the longer cache. Raises as `extend`."""
-        self.check(k, v, at)
+        self._check(k, v, at)
         rows = k.shape[0]
         before = self.at if self.at.batch == rows else self.at.expand(rows)
         return Positions.cat([before, at if at.batch == rows else at.expand(rows)])
 
-    def check(self, k: Tensor, v: Tensor, at: Positions) -> None:
+    def _check(self, k: Tensor, v: Tensor, at: Positions) -> None:
         """Raises ValueError and TypeError for keys and values that do not go on after those of the cache."""
         for name, held, new in (("k", self.k, k), ("v", self.v, v)):
             if new.dtype != held.dtype or new.device != held.device:
@@ -114,7 +127,7 @@ class KeyValueCache:
 
         Raises ValueError for a negative length, for more tokens than a row holds, and for another number of rows.
         """
-        at = _first_tokens(self.at.expand(self.k.shape[0]), lengths)
+        at = first_tokens(self.at.expand(self.k.shape[0]), lengths)
         return replace(self, k=self.k[:, :, : at.length], v=self.v[:, :, : at.length], at=at, room=None)
 
     @checked_on_failure
@@ -126,8 +139,8 @@ class KeyValueCache:
         Raises IndexError for a row that there is not.
         """
         held = self.k.shape[0]
-        chosen = _index_of_rows(rows, held)
-        k, v, at = _rows(self.k, chosen), _rows(self.v, chosen), _rows_at(self.at, held, chosen)
+        chosen = index_of_rows(rows, held)
+        k, v, at = rows_of(self.k, chosen), rows_of(self.v, chosen), rows_at(self.at, held, chosen)
         return replace(self, k=k, v=v, at=at, room=None)
 
     @checked
@@ -158,25 +171,23 @@ class KeyValueCache:
         at = self.at.expand(rows)
         real = at.document >= 0
         keep = keep.to(self.k.device).expand(rows, stored) & real
-        _check_states(self.encoding, at, real & ~keep)
+        check_states(self.encoding, at, real & ~keep)
         count = keep.sum(dim=1)
         most = int(count.max()) if rows else 0
         index = (~keep).to(torch.uint8).argsort(dim=1, stable=True)[:, :most]  # kept tokens first, as they stand
-        at = _taken_at(at, index, torch.arange(most, device=count.device) < count[:, None])
-        k, v = _taken(self.k, index), _taken(self.v, index)
+        at = taken_at(at, index, torch.arange(most, device=count.device) < count[:, None])
+        k, v = taken_columns(self.k, index), taken_columns(self.v, index)
         if renumber:
-            at, by = _counted_anew(at)
-            k, v = moved(k, v, by, _rotating(self.encoding))
+            at, by = counted_anew(at)
+            k, v = moved(k, v, by, rotating(self.encoding))
         return replace(self, k=k, v=v, at=at, room=None)
 
     def static(self, capacity: int) -> StaticCache:
-        """The same tokens in memory for `capacity` tokens a row, which decoding writes by index: see static_cache.py.
+        """The same tokens in memory for `capacity` tokens a row, which decoding writes by index.
 
         Each token stands in the column of its order; padding goes. Raises ValueError for an order that has no column, and
         where two tokens of a row share one.
         """
-        from posenc.attention.static_cache import StaticCache
-
         return StaticCache.of(self, capacity)
 
     @checked_on_failure
@@ -191,7 +202,7 @@ class KeyValueCache:
             raise ValueError(
                 f"sinks: expected fewer than capacity={capacity}, which holds the latest tokens too, got {sinks}"
             )
-        for part in _parts_with_states(self.encoding):
+        for part in parts_with_states(self.encoding):
             if part.earlier is None or part.earlier > capacity - sinks:
                 needed = "all tokens" if part.earlier is None else f"the {part.earlier} latest tokens"
                 raise ValueError(f"capacity: {label(part)} goes on from {needed} of a row, got room for {capacity - sinks}")
@@ -201,7 +212,8 @@ class KeyValueCache:
 @dataclass(frozen=True, eq=False)
 class RingCache(KeyValueCache):
     """At most `capacity` tokens a row: the first `sinks` ones and the latest. Each new token takes the place of the oldest
-    of the others, row by row. Its memory is its capacity.
+    of the others, row by row. Its memory is its capacity and, without gradients, an eighth more: columns of dropped tokens
+    are padding until that is full, so that most tokens copy nothing.
 
     A token sees what the ring holds once it is in there. `Attention.decode` writes the tokens of one call one after the
     other, so that the size of a call changes nothing.
@@ -212,22 +224,26 @@ class RingCache(KeyValueCache):
 
     def with_room(self, tokens: int) -> Self:
         """The ring without the tokens whose places the next `tokens` ones take."""
+        columns = self.k.shape[2] + tokens
+        if columns <= self.capacity:
+            return self
         at = self.at.expand(self.k.shape[0])
-        place, count = _places(at)
+        place, count = places(at)
         latest = self.capacity - self.sinks - tokens
         keep = (at.document >= 0) & ((place < self.sinks) | (place >= count - latest))
-        full = self.k.shape[2] + tokens > self.capacity
-        return self.evict(keep) if full else self
+        if self.room is None or columns > self.capacity + _spare(self.capacity):
+            return self.evict(keep)
+        document = at.document.masked_fill(~keep, -1)
+        return replace(self, at=Positions(at.coords, at.order, document, None, at.tables, at.states))
 
-    def extend(self, k: Tensor, v: Tensor, at: Positions) -> RingCache:
+    def extend(self, k: Tensor, v: Tensor, at: Positions) -> Self:
         """Raises ValueError for more tokens than the ring has places for, and as that of `KeyValueCache`."""
         if at.length > self.capacity - self.sinks:
             raise ValueError(
                 f"at: expected at most {self.capacity - self.sinks} tokens, for which the ring has places, got {at.length}"
             )
-        kept = self.with_room(at.length)
-        at = kept._longer(k, v, at)
-        return replace(kept, k=torch.cat([kept.k, k], dim=2), v=torch.cat([kept.v, v], dim=2), at=at)
+        self._check(k, v, at)
+        return super(RingCache, self.with_room(at.length)).extend(k, v, at)
 
     def crop(self, lengths: int | Tensor | Sequence[int]) -> Self:
         """Raises ValueError for a ring that is full: it has dropped what rejected tokens took the places of."""
@@ -240,6 +256,88 @@ class RingCache(KeyValueCache):
 
 
 @dataclass(frozen=True, eq=False)
+class StaticCache(KeyValueCache):
+    """Room for as many tokens a row as it has columns. `Attention.decode` writes to it and returns it, without gradients.
+
+        _, cache = layer.decode(prompt, Positions.from_mask(mask))
+        cache = cache.static(256)
+        step = torch.compile(layer.decode, fullgraph=True)      one graph over all steps
+        output, cache = step(x, Positions.decode(lengths), cache)
+
+    A token stands in the column of its `order`, so that rows of other lengths need no padding, and a rolled back row goes
+    on in its own column. Columns that hold no token have document -1.
+    `crop` shares its memory with the cache that it is made of: go on with one of the two. `reorder` copies. Drop tokens
+    (`evict`, `ring`) before the cache is made static.
+    """
+
+    @classmethod
+    @checked_on_failure
+    def of(cls, cache: KeyValueCache, capacity: int) -> StaticCache:
+        """The tokens of a cache, each in the column of its order. Raises ValueError where they do not fit or share one."""
+        checks.whole(capacity=capacity)
+        at = cache.at.expand(cache.k.shape[0])
+        real = at.document >= 0
+        order = at.order.masked_fill(~real, -1)
+        if bool((order >= capacity).any()):
+            row = int((order >= capacity).any(dim=1).nonzero()[0])
+            raise ValueError(f"capacity: row {row} holds a token of order {order[row].max()}, got {capacity} columns")
+        placed = order.sort(dim=1).values
+        if bool(((placed.diff(dim=1) == 0) & (placed[:, 1:] >= 0)).any()) or bool((real & (at.order < 0)).any()):
+            raise ValueError("cache: two tokens of a row have the same order, or one below 0; number them apart")
+        rows, columns = real.nonzero(as_tuple=True)
+        into = rows, order[rows, columns]
+
+        def spread(x: Tensor, empty: float = 0) -> Tensor:
+            """[b, s, …] to [b, c, …]"""
+            room = x.new_full((x.shape[0], capacity, *x.shape[2:]), empty)
+            room[into] = x.detach()[rows, columns]
+            return room
+
+        k, v = (spread(x.transpose(1, 2)).transpose(1, 2) for x in (cache.k, cache.v))
+        states = {owner: tuple(map(spread, of_owner)) for owner, of_owner in at.states.items()}
+        column = torch.arange(capacity, device=order.device).repeat(len(order), 1)
+        held = Positions(spread(at.coords), column, spread(at.document, -1), states=states)
+        return cls(k, v, held, cache.encoding)
+
+    @checked_on_failure
+    def extend(self, k: Tensor, v: Tensor, at: Positions) -> Self:
+        """Writes the tokens of `at` into their columns and returns this very cache.
+
+        Raises ValueError for padding among them and for an order that has no column, in eager code on the CPU;
+        RuntimeError where gradients would have to follow, and as that of `KeyValueCache`.
+        """
+        if torch.is_grad_enabled() and (k.requires_grad or v.requires_grad):
+            raise RuntimeError("cache: a static cache is written in place, without gradients; call under torch.no_grad()")
+        self._check(k, v, at)
+        at, held = at.expand(k.shape[0]), self.at
+        if held.states.keys() != at.states.keys():
+            raise ValueError("at: carries other states than the cache holds; decode with the encoding that wrote it")
+        fits = (at.order >= 0) & (at.order < self.k.shape[2]) & (at.document >= 0)
+        columns = (
+            f"at: the static cache has columns for order 0 … {self.k.shape[2] - 1}, and none for padding, got order {{}}"
+        )
+        check_accepted(at.order, fits, columns)
+        into: Any = torch.arange(len(k), device=k.device)[:, None], at.order
+        for room, new in ((self.k, k), (self.v, v)):
+            room.transpose(1, 2)[into] = new.transpose(1, 2)
+        for room, new in ((held.coords, at.coords), (held.document, at.document)):
+            room[into] = new
+        for owner, rooms in held.states.items():
+            for room, new in zip(rooms, at.states[owner], strict=True):
+                room[into] = new
+        return self
+
+    def crop(self, lengths: int | Tensor | Sequence[int]) -> Self:
+        return replace(self, at=first_of_each_row(self.at, lengths))
+
+    def evict(self, keep: Tensor, *, renumber: bool = False) -> Self:
+        raise ValueError("cache: a static cache drops no tokens; evict first, and make what is left static")
+
+    def ring(self, capacity: int, *, sinks: int = 0) -> Any:
+        raise ValueError("cache: a static cache is no ring; make a ring of the cache that it was made of")
+
+
+@dataclass(frozen=True, eq=False)
 class MemoryCache(KeyValueCache):
     """Rotated keys and values of a memory, projected once. It does not grow with the tokens that read it.
 
@@ -248,18 +346,18 @@ class MemoryCache(KeyValueCache):
 
     seen: Positions | None = None
 
-    def extend(self, k: Tensor, v: Tensor, at: Positions) -> KeyValueCache:
+    def extend(self, k: Tensor, v: Tensor, at: Positions) -> Self:
         raise ValueError("cache: holds a memory, which does not grow; decode a longer memory as a new one, without a cache")
 
     def crop(self, lengths: int | Tensor | Sequence[int]) -> Self:
         """The memory stays whole; of the tokens that have read it the first `lengths` are left."""
-        return self if self.seen is None else replace(self, seen=_first_tokens(self.seen, lengths))
+        return self if self.seen is None else replace(self, seen=first_tokens(self.seen, lengths))
 
     def reorder(self, rows: Tensor | Sequence[int]) -> Self:
         reordered, before = super().reorder(rows), self.k.shape[0]
         if self.seen is None:
             return reordered
-        return replace(reordered, seen=_rows_at(self.seen, before, _index_of_rows(rows, before)))
+        return replace(reordered, seen=rows_at(self.seen, before, index_of_rows(rows, before)))
 
     def ring(self, capacity: int, *, sinks: int = 0) -> RingCache:
         raise ValueError("cache: holds a memory, which does not grow and needs no ring")
@@ -297,152 +395,11 @@ def _room_for(cache: KeyValueCache, tokens: int) -> Room | None:
         if tokens and fits and room.taken.setdefault(held, taker) is taker:
             room.ends.append(end)
             return room
-    size = end + max(SPARE, end // 8)
+    size = end + _spare(end)
     k, v = (x.new_empty(*x.shape[:2], size, x.shape[3]) for x in (cache.k, cache.v))
     k[:, :, :held], v[:, :, :held] = cache.k, cache.v
     return Room(k, v, [held, end], {held: taker})
 
 
-# Positions of a cache -------------------------------------------------------------------------------------------------
-
-
-def _first_tokens(at: Positions, lengths: int | Tensor | Sequence[int]) -> Positions:
-    """The columns up to the last token that stays, with -1 as the document of those that do not."""
-    given = _lengths(at, lengths)
-    if at.consecutive_in == "row" and readable(given) and given.numel() and bool((given == given[0]).all()):
-        return at.narrow(0, int(given[0]))
-    cropped = first_of_each_row(at, given)
-    if not readable(cropped.document):
-        return cropped  # columns of padding alone stay: to find them is to wait for the device
-    needed = (cropped.document >= 0).any(dim=0).nonzero()
-    return cropped.narrow(0, int(needed[-1]) + 1 if len(needed) else 0)
-
-
-def _lengths(at: Positions, lengths: int | Tensor | Sequence[int]) -> Int[Tensor, "b"]:
-    """One for each row. Raises ValueError for more tokens than a row holds."""
-    if isinstance(lengths, int) and not isinstance(lengths, bool):
-        checks.whole(0, lengths=lengths)
-        lengths = torch.full((at.batch,), lengths)
-    given = integers("lengths", lengths, "[b], one for each row, or one number")
-    if len(given) != at.batch:
-        raise ValueError(f"lengths: expected one for each of {at.batch} rows, got {len(given)}")
-    held, wanted = (at.document >= 0).sum(dim=1), given.to(at.document.device)
-    if readable(held) and readable(wanted):
-        wrong = ((wanted < 0) | (wanted > held)).nonzero().flatten().tolist()
-        if wrong:
-            row = wrong[0]
-            raise ValueError(f"lengths: row {row} holds {held[row]} tokens, expected 0 to {held[row]}, got {wanted[row]}")
-    else:
-        check_accepted(wanted, (wanted >= 0) & (wanted <= held), "lengths: a row does not hold {} tokens")
-    return given
-
-
-def first_of_each_row(at: Positions, lengths: int | Tensor | Sequence[int]) -> Positions:
-    """The same columns, with -1 as the document of all but the first tokens of every row. Raises as `crop`."""
-    wanted, real = _lengths(at, lengths).to(at.document.device), at.document >= 0
-    order = at.order.masked_fill(~real, torch.iinfo(torch.int64).max)
-    place = order.argsort(dim=1, stable=True).argsort(dim=1)
-    document = at.document.masked_fill(~(real & (place < wanted[:, None])), -1)
-    consecutive: Consecutive | None = None if at.consecutive_in is None else "document"
-    return Positions(at.coords, at.order, document, consecutive, at.tables, at.states)
-
-
-def _places(at: Positions) -> tuple[Int[Tensor, "b s"], Int[Tensor, "b s"]]:
-    """The place of every token in its document, in causal order from 0, and how many tokens the document has there."""
-    index = by_document_and_order(at)
-    document = at.document.gather(1, index)
-    first, end = (torch.searchsorted(document, document, right=right) for right in (False, True))
-    place, back = torch.arange(at.length, device=index.device) - first, index.argsort(dim=1)
-    return place.gather(1, back), (end - first).gather(1, back)
-
-
-def _counted_anew(at: Positions) -> tuple[Positions, Int[Tensor, "b m"]]:
-    """Tokens of every document at 0, 1, 2, … in causal order, without tables; and by how much each has moved."""
-    if at.coords.ndim != 2 or at.coords.dtype != torch.int64:
-        raise ValueError(
-            f"renumber: expected tokens that are counted, got coordinates {at.coords.dtype} {list(at.coords.shape)}"
-        )
-    place, _ = _places(at)
-    stand = torch.arange(at.length, device=place.device)
-    in_order = bool(((place == stand) & (at.document == 0) | (at.document < 0)).all())
-    anew = Positions(place, place, at.document, "document" if in_order else None, states=at.states)
-    return anew.narrow(0, at.length), (place - at.coords).masked_fill(at.document < 0, 0)
-
-
-def _taken_at(at: Positions, index: Int[Tensor, "b m"], real: Bool[Tensor, "b m"]) -> Positions:
-    """The tokens of every row at its own indices; those that are not real become padding."""
-    at = _pytree.tree_map(lambda tensor: taken(tensor, index), at)
-    return Positions(at.coords, at.order, at.document.masked_fill(~real, -1), None, at.tables, at.states)
-
-
-def _taken(x: Float[Tensor, "b g s d"], index: Int[Tensor, "b m"]) -> Float[Tensor, "b g m d"]:
-    if readable(index) and bool((index == index[:1]).all()):
-        return x[:, :, index[0]] if len(index) else x[:, :, : index.shape[1]]
-    return x.gather(2, index[:, None, :, None].expand(-1, x.shape[1], -1, x.shape[3]))
-
-
-# Rows of a cache ------------------------------------------------------------------------------------------------------
-
-
-def _index_of_rows(rows: Tensor | Sequence[int], held: int) -> Tensor | slice:
-    """A slice where the rows follow one another. Raises IndexError for one that there is not."""
-    index = integers("rows", rows, "[n], rows of the cache")
-    if not readable(index):
-        check_accepted(index, (index >= 0) & (index < held), f"rows: there are rows 0 … {held - 1}, got {{}}")
-        return index
-    wrong = [row for row in index.tolist() if not 0 <= row < held]
-    if wrong:
-        raise IndexError(f"rows: the cache has rows 0 … {held - 1}, got {wrong[0]}")
-    in_a_row = len(index) > 0 and bool((index.diff() == 1).all())
-    return slice(int(index[0]), int(index[-1]) + 1) if in_a_row else index
-
-
-def _rows(x: Tensor, chosen: Tensor | slice) -> Tensor:
-    return x[chosen] if isinstance(chosen, slice) else x.index_select(0, chosen.to(x.device))
-
-
-def _rows_at(at: Positions, held: int, chosen: Tensor | slice) -> Positions:
-    """One row that serves all goes on to serve all."""
-    count = chosen.stop - chosen.start if isinstance(chosen, slice) else len(chosen)
-
-    def of(tensor: Tensor) -> Tensor:
-        same = tensor.shape[0] == 1 or (tensor.stride(0) == 0 and tensor.shape[0] > 0)
-        return tensor[:1].expand(count, *tensor.shape[1:]) if same else _rows(tensor, chosen)
-
-    chosen_rows: Positions = _pytree.tree_map(of, at.expand(held))
-    return chosen_rows
-
-
-# What an encoding says of its caches ----------------------------------------------------------------------------------
-
-
-def _parts_with_states(encoding: PositionalEncoding | None) -> list[ReadsEarlierTokens]:
-    return [] if encoding is None else [part for part in encoding.modules() if isinstance(part, ReadsEarlierTokens)]
-
-
-def _check_states(encoding: PositionalEncoding | None, at: Positions, dropped: Bool[Tensor, "b s"]) -> None:
-    """Raises ValueError where a token is dropped that the state of the next one is made of."""
-    for part in _parts_with_states(encoding):
-        if part.earlier == 0 or not bool(dropped.any()):
-            continue
-        place, count = _places(at)
-        needed = dropped if part.earlier is None else dropped & (place >= count - part.earlier)
-        if bool(needed.any()):
-            row = int(needed.any(dim=1).nonzero()[0])
-            latest = "all tokens" if part.earlier is None else f"the latest {part.earlier}"
-            raise ValueError(
-                f"keep: the next token's state of {label(part)} goes on from {latest} of a document, and row {row} drops "
-                f"{'one' if part.earlier != 1 else 'it'}; keep what it goes on from"
-            )
-
-
-def _rotating(encoding: PositionalEncoding | None) -> PositionalEncoding:
-    """The encoding whose keys can be moved. Raises ValueError for one whose keys or states hold more than a rotation."""
-    if encoding is None:
-        raise ValueError("renumber: this cache does not know what rotated its keys; make it with its encoding")
-    if "embed" in encoding.seams or _parts_with_states(encoding):
-        raise ValueError(
-            f"renumber: keys of {label(encoding)} hold more than a rotation of their position, so that kept tokens cannot "
-            "be moved; evict without renumber, or decode them again"
-        )
-    return encoding
+def _spare(tokens: int) -> int:
+    return max(SPARE, tokens // 8)

@@ -16,9 +16,8 @@ from torch import Tensor, nn
 
 from posenc.attention import attend, attend_rotated
 from posenc.attention.cache import KeyValueCache as KeyValueCache
-from posenc.attention.cache import MemoryCache, RingCache, check_written_by
+from posenc.attention.cache import MemoryCache, RingCache, StaticCache, check_written_by
 from posenc.attention.options import AttendOptions
-from posenc.attention.static_cache import StaticCache
 from posenc.combined import PerLayer, Stack, check_layout, check_one_layer, rotary_layouts
 from posenc.encoding import PositionalEncoding
 from posenc.positions import Positions

@@ -13,7 +13,7 @@ Legend: b batch, g key heads, n cached tokens, m kept tokens, d channels of a he
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeGuard
 
 import torch
 from torch import Tensor, nn
@@ -132,7 +132,7 @@ def _real(attention_mask: Tensor | None, rows: int, cached: int) -> Tensor:
     """[b, n], or one row for all."""
     if attention_mask is None:
         return torch.ones(1, cached, dtype=torch.bool)
-    if not isinstance(attention_mask, Tensor) or attention_mask.shape != (rows, cached):
+    if not _is_dense(attention_mask) or attention_mask.shape != (rows, cached):
         raise ValueError(
             f"attention_mask: expected [{rows}, {cached}], a column for each cached token, got {shown(attention_mask)}"
         )
@@ -142,7 +142,7 @@ def _real(attention_mask: Tensor | None, rows: int, cached: int) -> Tensor:
 def _mask(keep: Tensor | Sequence[int], rows: int, cached: int) -> Tensor:
     """[b, n], or one row for all."""
     if isinstance(keep, Tensor) and keep.dtype == torch.bool:
-        if keep.shape not in ((rows, cached), (1, cached)):
+        if not _is_dense(keep) or keep.shape not in ((rows, cached), (1, cached)):
             raise ValueError(
                 f"keep: expected a mask [{rows}, {cached}] or [1, {cached}], a column for each cached token, "
                 f"got {shown(keep)}"
@@ -152,6 +152,11 @@ def _mask(keep: Tensor | Sequence[int], rows: int, cached: int) -> Tensor:
     if bool((index.diff() <= 0).any()) or (len(index) and (int(index[0]) < 0 or int(index[-1]) >= cached)):
         raise ValueError(f"keep: expected growing indices from 0 to {cached - 1}, got {shown(keep)}")
     return torch.zeros(1, cached, dtype=torch.bool).index_fill(1, index, True)
+
+
+def _is_dense(x: object) -> TypeGuard[Tensor]:
+    """Whether it is a tensor with values to read."""
+    return isinstance(x, Tensor) and not x.is_nested and x.layout is torch.strided and not x.is_meta and not x.is_complex()
 
 
 def _put(held: Sequence[Any], layers: Mapping[int, Layer], kept: _Kept) -> None:

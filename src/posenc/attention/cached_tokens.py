@@ -1,0 +1,168 @@
+"""Which tokens a cache keeps: their positions, rows and columns, and what an encoding says of them.
+
+Legend: b batch, g key heads, s stored tokens, m kept tokens, d channels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor
+from torch.utils import _pytree
+
+from posenc.encoding import PositionalEncoding
+from posenc.encodings.bases.content_dependent import ReadsEarlierTokens, by_document_and_order, taken
+from posenc.positions import Consecutive, Positions
+from posenc.support import checks
+from posenc.support.identity import label
+from posenc.support.tensors import check_accepted, integers, readable
+
+if TYPE_CHECKING:
+    from posenc.support.shapes import Bool, Float, Int
+
+
+# Positions of a cache -------------------------------------------------------------------------------------------------
+
+
+def first_tokens(at: Positions, lengths: int | Tensor | Sequence[int]) -> Positions:
+    """The columns up to the last token that stays, with -1 as the document of those that do not."""
+    given = _lengths(at, lengths)
+    if at.consecutive_in == "row" and readable(given) and given.numel() and bool((given == given[0]).all()):
+        return at.narrow(0, int(given[0]))
+    cropped = first_of_each_row(at, given)
+    if not readable(cropped.document):
+        return cropped  # columns of padding alone stay: to find them is to wait for the device
+    needed = (cropped.document >= 0).any(dim=0).nonzero()
+    return cropped.narrow(0, int(needed[-1]) + 1 if len(needed) else 0)
+
+
+def _lengths(at: Positions, lengths: int | Tensor | Sequence[int]) -> Int[Tensor, "b"]:
+    """One for each row. Raises ValueError for more tokens than a row holds."""
+    if isinstance(lengths, int) and not isinstance(lengths, bool):
+        checks.whole(0, lengths=lengths)
+        lengths = torch.full((at.batch,), lengths)
+    given = integers("lengths", lengths, "[b], one for each row, or one number")
+    if len(given) != at.batch:
+        raise ValueError(f"lengths: expected one for each of {at.batch} rows, got {len(given)}")
+    held, wanted = (at.document >= 0).sum(dim=1), given.to(at.document.device)
+    if readable(held) and readable(wanted):
+        wrong = ((wanted < 0) | (wanted > held)).nonzero().flatten().tolist()
+        if wrong:
+            row = wrong[0]
+            raise ValueError(f"lengths: row {row} holds {held[row]} tokens, expected 0 to {held[row]}, got {wanted[row]}")
+    else:
+        check_accepted(wanted, (wanted >= 0) & (wanted <= held), "lengths: a row does not hold {} tokens")
+    return given
+
+
+def first_of_each_row(at: Positions, lengths: int | Tensor | Sequence[int]) -> Positions:
+    """The same columns, with -1 as the document of all but the first tokens of every row. Raises as `crop`."""
+    wanted, real = _lengths(at, lengths).to(at.document.device), at.document >= 0
+    order = at.order.masked_fill(~real, torch.iinfo(torch.int64).max)
+    place = order.argsort(dim=1, stable=True).argsort(dim=1)
+    document = at.document.masked_fill(~(real & (place < wanted[:, None])), -1)
+    consecutive: Consecutive | None = None if at.consecutive_in is None else "document"
+    return Positions(at.coords, at.order, document, consecutive, at.tables, at.states)
+
+
+def places(at: Positions) -> tuple[Int[Tensor, "b s"], Int[Tensor, "b s"]]:
+    """The place of every token in its document, in causal order from 0, and how many tokens the document has there."""
+    index = by_document_and_order(at)
+    document = at.document.gather(1, index)
+    first, end = (torch.searchsorted(document, document, right=right) for right in (False, True))
+    place, back = torch.arange(at.length, device=index.device) - first, index.argsort(dim=1)
+    return place.gather(1, back), (end - first).gather(1, back)
+
+
+def counted_anew(at: Positions) -> tuple[Positions, Int[Tensor, "b m"]]:
+    """Tokens of every document at 0, 1, 2, … in causal order, without tables; and by how much each has moved."""
+    if at.coords.ndim != 2 or at.coords.dtype != torch.int64:
+        raise ValueError(
+            f"renumber: expected tokens that are counted, got coordinates {at.coords.dtype} {list(at.coords.shape)}"
+        )
+    place, _ = places(at)
+    stand = torch.arange(at.length, device=place.device)
+    in_order = bool(((place == stand) & (at.document == 0) | (at.document < 0)).all())
+    anew = Positions(place, place, at.document, "document" if in_order else None, states=at.states)
+    return anew.narrow(0, at.length), (place - at.coords).masked_fill(at.document < 0, 0)
+
+
+def taken_at(at: Positions, index: Int[Tensor, "b m"], real: Bool[Tensor, "b m"]) -> Positions:
+    """The tokens of every row at its own indices; those that are not real become padding."""
+    at = _pytree.tree_map(lambda tensor: taken(tensor, index), at)
+    return Positions(at.coords, at.order, at.document.masked_fill(~real, -1), None, at.tables, at.states)
+
+
+def taken_columns(x: Float[Tensor, "b g s d"], index: Int[Tensor, "b m"]) -> Float[Tensor, "b g m d"]:
+    if readable(index) and bool((index == index[:1]).all()):
+        return x[:, :, index[0]] if len(index) else x[:, :, : index.shape[1]]
+    return x.gather(2, index[:, None, :, None].expand(-1, x.shape[1], -1, x.shape[3]))
+
+
+# Rows of a cache ------------------------------------------------------------------------------------------------------
+
+
+def index_of_rows(rows: Tensor | Sequence[int], held: int) -> Tensor | slice:
+    """A slice where the rows follow one another. Raises IndexError for one that there is not."""
+    index = integers("rows", rows, "[n], rows of the cache")
+    if not readable(index):
+        check_accepted(index, (index >= 0) & (index < held), f"rows: there are rows 0 … {held - 1}, got {{}}")
+        return index
+    wrong = [row for row in index.tolist() if not 0 <= row < held]
+    if wrong:
+        raise IndexError(f"rows: the cache has rows 0 … {held - 1}, got {wrong[0]}")
+    in_a_row = len(index) > 0 and bool((index.diff() == 1).all())
+    return slice(int(index[0]), int(index[-1]) + 1) if in_a_row else index
+
+
+def rows_of(x: Tensor, chosen: Tensor | slice) -> Tensor:
+    return x[chosen] if isinstance(chosen, slice) else x.index_select(0, chosen.to(x.device))
+
+
+def rows_at(at: Positions, held: int, chosen: Tensor | slice) -> Positions:
+    """One row that serves all goes on to serve all."""
+    count = chosen.stop - chosen.start if isinstance(chosen, slice) else len(chosen)
+
+    def of(tensor: Tensor) -> Tensor:
+        same = tensor.shape[0] == 1 or (tensor.stride(0) == 0 and tensor.shape[0] > 0)
+        return tensor[:1].expand(count, *tensor.shape[1:]) if same else rows_of(tensor, chosen)
+
+    chosen_rows: Positions = _pytree.tree_map(of, at.expand(held))
+    return chosen_rows
+
+
+# What an encoding says of its caches ----------------------------------------------------------------------------------
+
+
+def parts_with_states(encoding: PositionalEncoding | None) -> list[ReadsEarlierTokens]:
+    return [] if encoding is None else [part for part in encoding.modules() if isinstance(part, ReadsEarlierTokens)]
+
+
+def check_states(encoding: PositionalEncoding | None, at: Positions, dropped: Bool[Tensor, "b s"]) -> None:
+    """Raises ValueError where a token is dropped that the state of the next one is made of."""
+    for part in parts_with_states(encoding):
+        if part.earlier == 0 or not bool(dropped.any()):
+            continue
+        place, count = places(at)
+        needed = dropped if part.earlier is None else dropped & (place >= count - part.earlier)
+        if bool(needed.any()):
+            row = int(needed.any(dim=1).nonzero()[0])
+            latest = "all tokens" if part.earlier is None else f"the latest {part.earlier}"
+            raise ValueError(
+                f"keep: the next token's state of {label(part)} goes on from {latest} of a document, and row {row} drops "
+                f"{'one' if part.earlier != 1 else 'it'}; keep what it goes on from"
+            )
+
+
+def rotating(encoding: PositionalEncoding | None) -> PositionalEncoding:
+    """The encoding whose keys can be moved. Raises ValueError for one whose keys or states hold more than a rotation."""
+    if encoding is None:
+        raise ValueError("renumber: this cache does not know what rotated its keys; make it with its encoding")
+    if "embed" in encoding.seams or parts_with_states(encoding):
+        raise ValueError(
+            f"renumber: keys of {label(encoding)} hold more than a rotation of their position, so that kept tokens cannot "
+            "be moved; evict without renumber, or decode them again"
+        )
+    return encoding

@@ -14,7 +14,7 @@ import torch
 
 from field_bugs.worlds import ROW_BY_ROW, attention, tokens
 from posenc import Attention, KeyValueCache, Positions, attend
-from posenc.attention.cache import _parts_with_states
+from posenc.attention.cached_tokens import parts_with_states
 from sampling import WITHOUT_STATES
 
 ALLOWED = 2e-11  # float64: sums in another order, and keys turned again and again
@@ -52,7 +52,7 @@ class Sequence:
     def __init__(self, name: str, seed: int) -> None:
         self.name, self.draw = name, random.Random(seed)
         self.module = attention(name).double()
-        self.with_states = bool(_parts_with_states(self.module.encoding))
+        self.with_states = bool(parts_with_states(self.module.encoding))
         self.seed, self.done = seed, []
         lengths = [self.draw.randint(1, 5) for _ in range(self.draw.randint(1, 3))]
         left, width = self.draw.random() < 0.5, max(lengths)

@@ -123,7 +123,7 @@ def main() -> None:
                     sys.exit("no font for Chinese was found; on Debian: apt-get install fonts-wqy-zenhei")
                 for number, name in enumerate(names):
                     page.goto(f"{address}/#/{'' if name == 'start' else name}")
-                    page.wait_for_selector(f"main[data-ready]:has(.{'start' if name == 'start' else f'view-{name}'})")
+                    page.wait_for_selector(f"main[data-ready]:has(.view-{'story' if name == 'start' else name})")
                     page.wait_for_timeout(300)
                     if not size:
                         sections.append(section(page, name, language, number))

@@ -14,6 +14,7 @@ import pytest
 from playwright.sync_api import expect
 from widths import fits
 
+from posenc import frequencies
 from posenc.explorer import growth, recorded, stretch, today, views
 
 RIGHT = (1, 2, 1, 1, 2, 2, 1, 2, 1, 2)  # the answer of each chapter
@@ -164,7 +165,7 @@ def test_a_right_answer_and_a_wrong_one_have_their_verdicts(page):
 
 
 def test_every_number_is_what_the_printed_program_computes(page):
-    """As each chapter opens, with its answer, and in English after each of its handles was moved."""
+    """As each chapter opens, with its answer, in English after each of its handles was moved, and for each of its choices."""
     go(page, 0)
     for chapter in CHAPTERS:
         expect(page.locator(".view-story")).to_have_attribute("data-chapter", str(chapter))
@@ -176,8 +177,23 @@ def test_every_number_is_what_the_printed_program_computes(page):
             for key in KEYS:
                 handle.press(key)
             checked |= compared(page)
+        for choice in page.locator("figure [role=button]").all():
+            choice.click()
+            checked |= compared(page)
         assert len(checked) >= 2, chapter
         page.click(NEXT)
+
+
+def test_each_way_to_mend_rope_has_the_frequencies_of_the_library(page):
+    go(page, 8)
+    page.click(NEXT)
+    rope = frequencies.rotary(32, 10000.0)
+    expect(page.locator("figure [role=slider]")).to_have_attribute("aria-valuenow", "8")
+    ways = (rope, frequencies.linear(rope, 8.0), frequencies.ntk(rope, 8.0), frequencies.yarn(rope, 8.0, 128))
+    for choice, wanted in zip(page.locator("figure [role=button]").all(), ways, strict=True):
+        choice.click()
+        drawn = page.locator("figure [data-value]").evaluate_all("all => all.map((one) => Number(one.dataset.value))")
+        assert drawn == pytest.approx(list(wanted), rel=1e-12)
 
 
 def compared(page: Any) -> set[str]:

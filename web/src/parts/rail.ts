@@ -11,7 +11,7 @@ export interface Rail {
 }
 
 export function rail(t: (words: Words) => string, seen: Set<string>): Rail {
-  const links = CHAPTERS.map(({ title }, n) => h("a", { href: chapterAddress(n), title: t(title) }, h("span", {}, String(n)), h("small", {}, t(title))));
+  const links = CHAPTERS.map(({ title }, n) => h("a", { href: chapterAddress(n), title: t(title) }, h("span", {}, String(n)), " ", h("small", {}, t(title))));
   return {
     element: h("nav", { class: "rail", "aria-label": t(both("Chapters", "章节")) }, h("ol", {}, ...links.map((link) => h("li", {}, link)))),
     draw(chapter, open = false) {
@@ -20,7 +20,7 @@ export function rail(t: (words: Words) => string, seen: Set<string>): Rail {
         link.classList.toggle("done", done);
         if (n === chapter) link.setAttribute("aria-current", open ? "page" : "step");
         else link.removeAttribute("aria-current");
-        const called = `${n}. ${t(CHAPTERS[n]!.title)}`;
+        const called = `${n} ${t(CHAPTERS[n]!.title)}`;
         link.setAttribute("aria-label", done ? `${called} (${t(both("seen", "已看过"))})` : called);
       });
     },

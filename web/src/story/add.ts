@@ -1,8 +1,9 @@
 // x_w + PE(p)        how alike two rows of numbers are: cos(a, b) = a·b / |a||b|
 //
-//   three rows of d numbers: the word, its position, their sum
+//   three rows of numbers, the first 64 of d: the word, its position, their sum
 //   left     how alike the sum and each word are        right    how alike the sum and each position are
 
+import { isDark } from "../colours";
 import { s, set } from "../dom";
 import { dot } from "../math/matrix";
 import { wordVectors } from "../math/random";
@@ -14,7 +15,7 @@ import { both } from "../words";
 import { cellColour } from "./cell";
 import type { Chapter, Drawn, Scene } from "./chapter";
 
-const [D, LENGTH, BASE] = [128, 64, 10000];
+const [D, SHOWN, LENGTH, BASE] = [512, 64, 64, 10000];
 const WORDS = both("dog cat man bell house river sees runs", "狗 猫 人 钟 房 河 看 跑");
 const percent = (share: number) => (100 * share).toFixed(0);
 const alike = (a: Float64Array, b: Float64Array) => dot(a, b) / Math.sqrt(dot(a, a) * dot(b, b));
@@ -23,8 +24,8 @@ export const add: Chapter = {
   title: both("Add the position to the word", "把位置加到词上"),
   found: both("The sum keeps both the word and the position", "相加之后，词和位置都还在"),
   need: both(
-    "The first Transformer adds the {d} numbers of a position to the {d} numbers of a word. One row of {d} numbers is left. Drag the position, choose a word.",
-    "最早的 Transformer 把位置的 {d} 个数加到词的 {d} 个数上，只剩一行 {d} 个数。拖动位置，选一个词。",
+    "The first Transformer adds the {d} numbers of a position to the {d} numbers of a word. One row of {d} numbers is left; here are the first {shown}. Drag the position, choose a word.",
+    "最早的 Transformer 把位置的 {d} 个数加到词的 {d} 个数上，只剩一行 {d} 个数，这里画出前 {shown} 个。拖动位置，选一个词。",
   ),
   question: both("What can the model still read from the sum?", "从这个和里，模型还能读出什么？"),
   answers: [both("only the word", "只有词"), both("only the position", "只有位置"), both("both", "两者都能"), both("neither", "都不能")],
@@ -49,13 +50,13 @@ function draw(scene: Scene): Drawn {
   const state = scene.keep({ word: 0, p: 20 });
 
   const margin = narrow ? 0 : 92;
-  const size = (width - margin) / D;
+  const size = (width - margin) / SHOWN;
   const tall = narrow ? 20 : 26;
   const lines = [t(both("word", "词")), t(both("+ position", "+ 位置")), t(both("= sum", "= 和"))];
   const step = tall + (narrow ? 22 : 8);
   const strips = lines.map((name, n) => {
     const y = n * step + (narrow ? 16 : 0);
-    const cells = Array.from({ length: D }, (_, c) => s("rect", { x: margin + c * size, y, width: size - (narrow ? 0.3 : 1), height: tall }));
+    const cells = Array.from({ length: SHOWN }, (_, c) => s("rect", { x: margin + c * size, y, width: size - (narrow ? 0.5 : 1.5), height: tall }));
     return { cells, element: s("g", {}, s("text", narrow ? { x: 0, y: y - 4 } : { x: margin - 10, y: y + tall / 2 + 5, "text-anchor": "end" }, name), ...cells) };
   });
   const top = 3 * step + (narrow ? 26 : 36);
@@ -87,10 +88,11 @@ function draw(scene: Scene): Drawn {
   let shares = 0; // how much of the findings is drawn: they are the answer
 
   function show(): void {
+    const dark = isDark(figure);
     const [x, at] = [vectors[state.word]!, row(state.p)];
     const sum = x.map((one, c) => one + at[c]!);
     [x, at, sum].forEach((numbers, n) => strips[n]!.cells.forEach((cell, c) => {
-      cell.style.fill = cellColour(numbers[c]!);
+      cell.style.fill = cellColour(numbers[c]!, dark);
     }));
     const ofWords = vectors.map((one) => alike(sum, one));
     const ofPlaces = Array.from({ length: LENGTH }, (_, p) => alike(sum, row(p)));
@@ -106,7 +108,7 @@ function draw(scene: Scene): Drawn {
     set(drop, { d: `M${X(state.p)} ${Y(ofPlaces[state.p]! * shares)}V${top + chart}` });
     set(knob, { transform: `translate(${X(state.p)} 0)` });
     scene.say({
-      d: String(D), word: words[state.word]!, p: String(state.p), length: String(LENGTH), found: String(found), angle: ((180 / Math.PI) * Math.acos(alike(x, at))).toFixed(0),
+      d: String(D), shown: String(SHOWN), word: words[state.word]!, p: String(state.p), length: String(LENGTH), found: String(found), angle: ((180 / Math.PI) * Math.acos(alike(x, at))).toFixed(0),
       own: percent(ofWords[state.word]!), other: percent(Math.max(...ofWords.filter((_, n) => n !== state.word))),
     });
   }
@@ -147,7 +149,7 @@ import posenc
 import torch
 from posenc.pictures.measures.order import word_vectors
 
-d, p, length = ${D}, ${state.p}, ${LENGTH}
+d, shown, p, length = ${D}, ${SHOWN}, ${state.p}, ${LENGTH}
 words = word_vectors((${words.map(quoted).join(", ")}), d)  # random
 table = posenc.sinusoidal_table(length, d, base=${BASE}.0, dtype=torch.float64)
 x = words[${state.word}] + table[p]

@@ -3,6 +3,7 @@
 //   words        with q, k and v that are always the same for the same word; dragged into another order
 //   y            d numbers of each word, which go along with it
 
+import { isDark } from "../colours";
 import { s, set } from "../dom";
 import { attended, weights } from "../math/attention";
 import { products, type Matrix } from "../math/matrix";
@@ -74,12 +75,13 @@ function draw(scene: Scene): Drawn {
   scene.leaving(() => stop());
 
   function show(): void {
+    const dark = isDark(figure);
     const now = seen(state.order);
     tiles.forEach(({ n, group, cells }) => {
       set(group, { transform: `translate(${X(places[n]!)} 0)` });
       const row = now.values[state.order.indexOf(n)]!;
       cells.forEach((cell, c) => {
-        cell.style.fill = cellColour(row[c]!);
+        cell.style.fill = cellColour(row[c]!, dark);
         cell.dataset["value"] = String(row[c]);
       });
     });

@@ -60,49 +60,52 @@ function draw(scene: Scene): Drawn {
   const { t, figure, width, narrow } = scene;
   const state = scene.keep({ n: TRAINED });
   const [left, right] = [narrow ? 16 : 20, width - (narrow ? 8 : 14)];
-  const small = narrow ? 54 : 76;
+  const small = narrow ? 50 : 76;
+  const head = narrow ? 26 : 46;
   const rows = narrow ? 2 : 1;
-  const tall = clamp((scene.height - 118 - rows * (small + 46)) / 2, narrow ? 52 : 70, 130);
+  const tall = clamp((scene.height - 118 - rows * (small + head)) / 2, narrow ? 52 : 70, 130);
   const [first, second] = [26, 26 + tall + 34];
   const line = second + tall + 26;
   const bottom = line + 50;
-  const height = bottom + rows * (small + 46);
+  const height = bottom + rows * (small + head);
   const X = (distance: number) => right - ((distance + 0.5) / LONGEST) * (right - left);
   const wide = (right - left) / LONGEST;
   const most = Math.max(...weights(TRAINED, SLOPE));
-  const bars = (y: number, kind: string) => Array.from({ length: LONGEST }, (_, d) => s("rect", { x: X(d) - wide / 2 + 0.5, width: Math.max(wide - 1, 1), class: kind, "data-base": y }));
-  const [above, below] = [bars(first + tall, "dot"), bars(second + tall, "amount")];
+  const [above, below] = [{ base: first + tall, path: s("path", { class: "dot" }) }, { base: second + tall, path: s("path", { class: "amount" }) }];
   const text = s("path", { class: "text" });
   const start = s("g", {}, s("circle", { class: "grip", r: narrow ? 14 : 11, cy: line }), s("text", { class: "on-grip", y: line + 4, "text-anchor": "middle" }, "↔"));
   const length = s("text", { class: "strong", y: line + 28 });
+  const back = s("text", { x: right, y: line + 28, "text-anchor": "end" }, t(both("the last word looks back ←", "最后一个词向前看 ←")));
   const kinds = Object.keys(NAMES);
   const columns = narrow ? 2 : 4;
   const apart = (right - left + 24) / columns;
   const panels = kinds.map((name, n) => {
-    const [x, y] = [left + (n % columns) * apart, bottom + Math.floor(n / columns) * (small + 46)];
+    const [x, y] = [left + (n % columns) * apart, bottom + Math.floor(n / columns) * (small + head)];
     const across = apart - 24;
-    const path = (to: number) => `M${Array.from({ length: to }, (_, d) => `${(x + across - (d / (LONGEST - 1)) * across).toFixed(1)} ${(y + 40 + (1 - WRITES[name]!(d)) * (small - 10)).toFixed(1)}`).join("L")}`;
+    const points = Array.from({ length: LONGEST }, (_, d) => `${(x + across - (d / (LONGEST - 1)) * across).toFixed(1)} ${(y + (narrow ? 22 : 40) + (1 - WRITES[name]!(d)) * (small - 10)).toFixed(1)}`);
+    const path = (to: number) => `M${points.slice(0, to).join("L")}`;
     const now = s("path", { class: "line" });
-    return { path, now, element: s("g", { style: `--c: ${encodingColour(name)}`, "data-part": name === "alibi" ? "alibi n" : "n" }, s("text", { x, y: y + 12, class: "named" }, NAMES[name]![0]), s("text", { x, y: y + 28, ...(narrow ? { style: "font-size: 11px" } : {}) }, t(NAMES[name]![1])), s("path", { d: path(LONGEST), class: "hair dark" }), now) };
+    return { path, now, element: s("g", { style: `--c: ${encodingColour(name)}`, "data-part": name === "alibi" ? "alibi n" : "n" }, s("text", { x, y: y + 12, class: "named" }, NAMES[name]![0]), s("text", { x, y: y + 28 }, narrow ? "" : t(NAMES[name]![1])), s("path", { d: path(LONGEST), class: "hair dark" }), now) };
   });
   const svg = s("svg", { viewBox: `0 0 ${width} ${height}`, height, role: "group", "aria-label": t(both("Attention by distance", "按距离的注意力")), style: "--c: var(--alibi)" },
     s("rect", { class: "marked", x: X(TRAINED - 1) - wide / 2, y: first - 4, width: TRAINED * wide, height: line - first + 4, "data-part": "trained alibi even" }),
-    s("g", { "data-part": "alibi" }, s("text", { x: left, y: first - 8, class: "named" }, t(both("weight with ALiBi", "用 ALiBi 的权重"))), ...above),
-    s("g", { "data-part": "even" }, s("text", { x: left, y: second - 8, class: "strong" }, t(both("weight without a bias", "没有偏置的权重"))), ...below),
-    s("path", { d: `M${left} ${line}H${right}`, class: "hair" }), text, length, s("text", { x: right, y: line + 28, "text-anchor": "end" }, t(both("the last word looks back ←", "最后一个词向前看 ←"))), ...panels.map(({ element }) => element), start);
+    s("g", { "data-part": "alibi" }, s("text", { x: left, y: first - 8, class: "named" }, t(both("weight with ALiBi", "用 ALiBi 的权重"))), above.path),
+    s("g", { "data-part": "even" }, s("text", { x: left, y: second - 8, class: "strong" }, t(both("weight without a bias", "没有偏置的权重"))), below.path),
+    s("path", { d: `M${left} ${line}H${right}`, class: "hair" }), text, length, back, ...panels.map(({ element }) => element), start);
   figure.append(svg);
 
   function show(): void {
     const n = Math.round(state.n);
     const [alibi, even] = [weights(n, SLOPE), weights(n, 0)];
-    for (const [all, of] of [[above, alibi], [below, even]] as const) all.forEach((bar, d) => {
-      const share = d < n ? Math.max((of[d]! / most) * tall, 0.7) : 0;
-      set(bar, { y: Number(bar.dataset["base"]) - share, height: share });
-    });
+    for (const [{ base, path }, of] of [[above, alibi], [below, even]] as const) {
+      const bar = (share: number, d: number) => `M${(X(d) - wide / 2 + 0.5).toFixed(1)} ${base}v${-Math.max((share / most) * tall, 0.7).toFixed(2)}h${Math.max(wide - 1, 1).toFixed(1)}V${base}Z`;
+      set(path, { d: Array.from(of, bar).join("") });
+    }
     set(text, { d: `M${X(n - 1)} ${line}H${right}` });
     set(start, { transform: `translate(${X(n - 1)} 0)` });
     set(length, { x: Math.max(X(n - 1), left) - 10, "text-anchor": X(n - 1) > left + 100 ? "middle" : "start" });
     length.textContent = t(both(`${n} words`, `${n} 个词`));
+    back.style.display = right - X(n - 1) < 260 ? "none" : ""; // there stands how long the text is
     for (const { path, now } of panels) set(now, { d: path(n) });
     scene.say({ trained: String(TRAINED), times: String(LONGEST / TRAINED), n: String(n), alibi: percent(near(alibi)), even: percent(near(even)) });
   }

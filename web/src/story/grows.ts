@@ -70,7 +70,7 @@ function draw(scene: Scene): Drawn {
   const timesOf = ({ bytes }: Stop) => (bytes / trained).toFixed(1);
 
   // the text, whose end is dragged
-  const parts = ["trained", "trained unread", "read", "unread"].map((name) => h("span", { class: name }));
+  const parts = ["trained", "trained unread", "read", "unread"].map((name) => h("span", { class: name, "aria-hidden": name.includes("unread") ? "true" : undefined }));
   const times = h("span", { class: "times" });
   const knob = h("span", { class: "knob" }, times);
   const words = h("p", { class: "tale", lang: language === "zh" ? "zh-CN" : "en", "data-drag": true }, ...parts, narrow ? null : knob);
@@ -105,6 +105,7 @@ function draw(scene: Scene): Drawn {
   figure.append(top, words, ...(narrow ? [svg, h("div", { class: "voices" }, ...voices.map(({ element }) => element))] : [h("div", { class: "voices" }, ...voices.map(({ element }) => element)), svg]));
 
   let writes = Infinity; // letters of what the models write
+  let voiced = ""; // what the voices show
   let stop = () => {};
   let playing = false;
 
@@ -139,6 +140,9 @@ function draw(scene: Scene): Drawn {
     // the voices
     const read = nearest(at.chars, writing);
     const tail = language === "zh" ? letters.slice(Math.max(0, read.chars - 7), read.chars).join("") : text.slice(0, read.chars).split(/\s+/).slice(-3).join(" ");
+    const said = `${read.bytes} ${Math.min(writes, LETTERS)}`;
+    if (said === voiced) return;
+    voiced = said;
     voices.forEach(({ tail: before, goes }, m) => {
       before.textContent = `…${tail}`;
       goes.replaceChildren(...readable([...read.written![m]!.replaceAll("\n", " ")].slice(0, Math.min(writes, LETTERS)).join("")));

@@ -74,7 +74,7 @@ function draw(scene: Scene): Drawn {
   }));
   const bead = s("circle", { r: 7, class: "dot" });
   const [sector, wide] = [s("path", { class: "sector" }), s("path", { class: "wide-arc" })];
-  const together = s("g", {}, s("rect", { x: -34, y: -15, width: 68, height: 30, rx: 15, class: "dot" }), s("text", { "text-anchor": "middle", y: 5, class: "on-grip" }, t(both("both", "一起"))));
+  const together = s("g", {}, s("rect", { x: narrow ? -23 : -34, y: -14, width: narrow ? 46 : 68, height: 28, rx: 14, class: "dot" }), s("text", { "text-anchor": "middle", y: 5, class: "on-grip" }, t(both("both", "一起"))));
   const hand = (name: "q" | "k", see: string) => {
     const shaft = s("path", { class: "hand ink" });
     const [tip, mark] = [narrow ? 17 : 19, 13].map((size) => s("g", {}, s("circle", { r: size, class: name === "q" ? "grip" : "grip hollow" }), s("text", { "text-anchor": "middle", y: 5, class: name === "q" ? "on-grip letter" : "letter" }, name))) as [SVGGElement, SVGGElement];
@@ -87,6 +87,10 @@ function draw(scene: Scene): Drawn {
     part("gap score", sector), part("gap", wide, together), k.element, q.element);
   figure.append(svg);
 
+  /** Adds the score of the place where one of them is now. */
+  function keep(moved: Moved): void {
+    state.tracks[moved].set(Math.round((moved === "k" ? state.n : state.m) * 20) / 20, score(state.m, state.n));
+  }
   function show(moving?: Moved): void {
     const { m, n } = state;
     const [a, b, value] = [Q + m * OMEGA, K + n * OMEGA, score(m, n)];
@@ -105,7 +109,7 @@ function draw(scene: Scene): Drawn {
     set(gapText, { x: (W(m) + W(n)) / 2, y: line + 61 });
     gapText.textContent = place(Math.abs(m - n));
     texts.forEach((text, index) => text.classList.toggle("here", Math.abs(index - m) < 0.5 || Math.abs(index - n) < 0.5));
-    if (moving) state.tracks[moving].set(Math.round(where * 20) / 20, value);
+    if (moving) keep(moving);
     for (const { name, path, label } of tracks) {
       const points = [...state.tracks[name]].sort((one, other) => one[0] - other[0]);
       const end = points.at(-1);
@@ -146,11 +150,11 @@ function draw(scene: Scene): Drawn {
     label: names[name], from: 0, to: last, now: () => (name === "k" ? state.n : state.m), value: () => (name === "both" ? `${place(state.m)}, ${place(state.n)}` : place(name === "k" ? state.n : state.m)),
     end: () => rest(name),
     key(by: number) {
-      const steps = Array.from({ length: 20 }, () => by / 20); // the score in between is drawn, too
-      for (const one of steps) {
-        move[name](one);
-        show(name);
+      for (let step = 0; step < 10; step++) { // the score in between is drawn, too
+        move[name](by / 10);
+        keep(name);
       }
+      show(name);
     },
   });
   const turn = (name: Moved) => ({ ...about(name),

@@ -57,11 +57,11 @@ function draw(scene: Scene): Drawn {
   const Y = (count: number) => line - (count / most) * (tall - 40);
   const lines = encodings.map(({ name, month, models }, n) => {
     const x = X(months(month));
-    // Two papers of one year: their names do not stand on one another.
-    const crowded = n > 0 && x - X(months(encodings[n - 1]!.month)) < 60;
+    // Names of papers of about the same time stand above one another.
+    const up = narrow ? ((n + 1) % 3) * 18 : n % 2 && x - X(months(encodings[n - 1]!.month)) < 60 ? 20 : 0;
     const some = KNOWN.filter((one) => models.includes(one)).slice(0, SHOWN).join(", ");
     const [stem, dot, label, of] = [s("path", { class: "stem" }), s("circle", { r: 6, class: "dot" }), s("text", { class: "named" }), s("text", { class: "models" }, narrow ? "" : some)];
-    return { name, at: months(month), x, count: models.length, crowded, stem, dot, label, of, element: s("g", { style: `--c: ${encodingColour(name)}`, "data-part": `${name} ${name === "alibi" || name === "rope" || name === "learned" ? "" : "other"} total` }, stem, dot, label, of) };
+    return { name, at: months(month), x, count: models.length, up, stem, dot, label, of, element: s("g", { style: `--c: ${encodingColour(name)}`, "data-part": `${name} ${name === "alibi" || name === "rope" || name === "learned" ? "" : "other"} total` }, stem, dot, label, of) };
   });
   const knob = s("g", {}, s("path", { class: "hair dark", d: `M0 24V${line}` }), s("circle", { class: "grip", r: narrow ? 14 : 11, cy: line }), s("text", { class: "on-grip", y: line + 4, "text-anchor": "middle" }, "↔"));
   const svg = s("svg", { viewBox: `0 0 ${width} ${height}`, height, role: "group", "aria-label": t(both("Encodings by the year of their paper, and how many types of model have them", "各种编码的论文年份和使用它的模型种数")) },
@@ -72,14 +72,14 @@ function draw(scene: Scene): Drawn {
   function show(): void {
     const month = `${from + Math.floor(state.at / 12)}-${String((state.at % 12) + 1).padStart(2, "0")}`;
     const known = lines.filter(({ at }) => at <= state.at);
-    lines.forEach(({ at, x, count, crowded, stem, dot, label, of, name, element }) => {
+    lines.forEach(({ at, x, count, up, stem, dot, label, of, name, element }) => {
       const y = Y(count * shares);
-      const up = crowded && line - y < 60 ? 26 : 0;
+      const raised = line - y < 60 ? up : 0;
       set(stem, { d: `M${x} ${line}V${y}` });
       set(dot, { cx: x, cy: y });
-      set(label, { x: x + 10, y: y - 4 - up - (shares ? 0 : 8) });
+      set(label, { x: x + 10, y: y - 6 - raised });
       label.textContent = shares ? `${t(NAMES[name]!)} ${count}` : t(NAMES[name]!);
-      set(of, { x: x + 10, y: y + 13 - up, visibility: shares === 1 && line - y > 40 ? "visible" : "hidden" });
+      set(of, { x: x + 10, y: y + 11, visibility: shares === 1 && line - y > 40 ? "visible" : "hidden" });
       element.style.opacity = at <= state.at ? "1" : ".15";
     });
     set(knob, { transform: `translate(${X(state.at)} 0)` });

@@ -16,7 +16,7 @@ const TAU = 2 * Math.PI;
 const [D, BASE, TRAINED, MOST] = [32, 10000, 128, 8];
 const OMEGA = rotary(D, BASE);
 const WAYS: Scaling[] = ["none", "pi", "ntk", "yarn"];
-const NAMES: Record<Scaling, Words> = { none: both("RoPE as trained", "原样的 RoPE"), pi: both("PI: all clocks slower", "PI：所有的钟都放慢"), ntk: both("NTK: a larger base", "NTK：更大的底数"), yarn: both("YaRN: only slow clocks slower", "YaRN：只放慢慢的钟") };
+const NAMES: Record<Scaling, Words> = { none: both("RoPE as trained", "原样的 RoPE"), pi: both("PI: all clocks slower", "PI：所有的钟都放慢"), ntk: both("NTK: a larger base", "NTK：更大的底数"), yarn: both("YaRN: only slow clocks slower", "YaRN：只把慢的钟放慢") };
 
 export const tooLong: Chapter = {
   title: both("What breaks in a text that is too long", "文本太长时坏了什么"),
@@ -91,7 +91,8 @@ function draw(scene: Scene): Drawn {
     const times = Math.round(state.times * 10) / 10;
     const omega = scaled(state.way, D, BASE, times, TRAINED);
     svg.style.setProperty("--c", colour(state.way));
-    const unseen = clocks.filter(({ x, y, seen, beyond, hand }, i) => {
+    const unseen = clocks.filter(({ x, y, seen, beyond, hand, element }, i) => {
+      element.dataset["value"] = String(omega[i]);
       const [before, now] = [OMEGA[i]! * TRAINED, omega[i]! * TRAINED * times];
       const isNew = before < TAU && now > before * (1 + 1e-9);
       set(seen, { d: arc(x, y, 0, before, r) });

@@ -61,7 +61,8 @@ START = {"en": "0 to 9. The story", "zh": "0 到 9：故事"}
 CHAPTERS = {
     "en": "Ten chapters, from the failure of a trained model to what models use today. In each a need, one picture that is "
     "moved by hand, one question to answer before seeing, and what is still missing; one button leads through all of it.",
-    "zh": "十章，从一个训练好的模型怎样失效，到今天的模型用什么。每章有一个需要、一幅可以用手拖动的图、一个先答后看的问题，以及还缺什么；一个按钮就能走完全部。",
+    "zh": "十章，从一个训练好的模型怎样失效，到今天的模型用什么。每章有一个需要、一幅可以用手拖动的图、"
+    "一个先答后看的问题，以及还缺什么；一个按钮就能走完全部。",
 }
 ANSWERS = {"en": "The picture answers:", "zh": "这幅图回答："}
 PHONE = {"en": "On a telephone", "zh": "手机上"}
@@ -131,6 +132,8 @@ def main() -> None:
                 for name in names:
                     page.goto(f"{address}/#/{'' if name == 'start' else name}")
                     page.wait_for_selector(f"main[data-ready]:has(.view-{'story' if name == 'start' else name})")
+                    if name == "start" and page.locator(".choice").count():
+                        page.click("[data-role=next]")  # the text at its longest
                     page.wait_for_timeout(300)
                     if not size:
                         sections.append(section(page, name, language))

@@ -165,7 +165,7 @@ def test_a_right_answer_and_a_wrong_one_have_their_verdicts(page):
 
 
 def test_every_number_is_what_the_printed_program_computes(page):
-    """As each chapter opens, with its answer, in English after each of its handles was moved, and for each of its choices."""
+    """As each chapter opens, with its answer, and for each of its choices; in English after each handle was moved."""
     go(page, 0)
     for chapter in CHAPTERS:
         expect(page.locator(".view-story")).to_have_attribute("data-chapter", str(chapter))

@@ -11,9 +11,9 @@ Question = tuple[str, str, str]
 
 QUESTIONS: dict[str, tuple[Question, Question, Question]] = {
     "start": (
-        ("Which words does the sentence have?", "句子里有哪些词？", ".picture .scene"),
-        ("What happens if it is turned round?", "把它倒过来会怎样？", ".question .choices"),
-        ("Where does the next step begin?", "下一步在哪里？", "[data-role=on]"),
+        ("How long were the texts of training?", "训练时的文本有多长？", ".tale .trained"),
+        ("Which model writes nonsense beyond it?", "再长下去，哪个模型写出乱码？", ".voices"),
+        ("How does the loss change as the text grows?", "文本变长时，损失怎样变化？", ".curve"),
     ),
     "stretch": (
         ("How much longer than in training is the text?", "文本比训练时长多少？", ".tape svg"),
@@ -40,11 +40,6 @@ QUESTIONS: dict[str, tuple[Question, Question, Question]] = {
         ("Which pairs do not complete a turn?", "哪些通道对转不满一圈？", ".dots.unfinished"),
         ("How far does the chosen pair turn?", "所选的通道对转多少？", ".turn"),
     ),
-    "precision": (
-        ("Which ways keep their error at every position?", "哪些算法在任何位置误差都不变？", ".chart svg"),
-        ("How large is each error at the cursor?", "光标处各种误差多大？", ".charted .legend"),
-        ("Which neighbouring positions become one?", "哪些相邻的位置变成同一个？", "table.strip"),
-    ),
     "shift": (
         ("By which angle is a pair rotated?", "一个通道对转过多少角度？", ".circle"),
         ("Where does the matrix differ from zero?", "矩阵在哪里不为零？", ".map canvas"),
@@ -68,11 +63,6 @@ QUESTIONS: dict[str, tuple[Question, Question, Question]] = {
         ("How far are query and key rotated?", "查询和键各转了多少？", ".plane svg"),
         ("How much does each pair add to the score?", "每个通道对给分数贡献多少？", ".bars"),
         ("Which word has the highest score?", "哪个词的分数最高？", ".words"),
-    ),
-    "layouts": (
-        ("Which channels form a pair in each layout?", "两种布局里各是哪些通道成对？", ".channels svg"),
-        ("Which channel does one become in the other layout?", "换一种布局，一个通道变成哪一个？", ".move.chosen"),
-        ("Are the scores right?", "分数对不对？", ".verdict"),
     ),
     "terms": (
         ("Which four maps add up to the score?", "哪四张图加起来是分数？", ".term canvas"),
@@ -113,6 +103,16 @@ QUESTIONS: dict[str, tuple[Question, Question, Question]] = {
         ("Which pairs get new angles beyond training?", "超出训练长度后，哪些通道对出现新角度？", ".strips .new"),
         ("How far does a pair turn, before and beyond?", "训练长度内外，一个通道对各转多少？", ".ring svg"),
         ("Which setting leaves no new angle?", "哪种设置没有新角度？", "[data-role=new-pairs]"),
+    ),
+    "layouts": (
+        ("Which channels form a pair in each layout?", "两种布局里各是哪些通道成对？", ".channels svg"),
+        ("Which channel does one become in the other layout?", "换一种布局，一个通道变成哪一个？", ".move.chosen"),
+        ("Are the scores right?", "分数对不对？", ".verdict"),
+    ),
+    "precision": (
+        ("Which ways keep their error at every position?", "哪些算法在任何位置误差都不变？", ".chart svg"),
+        ("How large is each error at the cursor?", "光标处各种误差多大？", ".charted .legend"),
+        ("Which neighbouring positions become one?", "哪些相邻的位置变成同一个？", "table.strip"),
     ),
     "what_breaks": (
         ("Which clock hands does the bug move?", "这个错误动了哪些指针？", ".hands svg"),

@@ -33,7 +33,8 @@ English · [中文](explorer.zh-CN.md)
 `'.[notebook]'`); `posenc explore --export posenc.html` writes it as one file, with a link as that page stands;
 `posenc.explorer.notebook.show("table")` puts it into a notebook, where `.value` is what the page shows. Numbers come from
 the library, every view prints the Python that makes them, every state has a link and is saved as a picture. Tab opens a bar
-that leads to every drawing. Every encoding has a page with its formula, a program, limits, options and costs: the
+that leads to every drawing. It opens with a story of ten chapters, whose numbers the page computes by itself; "Contents"
+has all pages under one numbering. Every encoding has a page with its formula, a program, limits, options and costs: the
 comparison links to it, and `posenc explore swin` opens it where no view shows the encoding. The pictures below are made
 by `python docs/screens.py`; `python tools/explorer_figures.py` measures accessibility, layout shift, the time to the
 first drawing and the time of a frame in every view.
@@ -48,7 +49,7 @@ first drawing and the time of a frame in every view.
 给出链接时保持那一页的状态和句子；
 `posenc.explorer.notebook.show("table")` 把它放进笔记本，`.value` 就是页面正在显示的状态。
 数值都来自本库，每个视图都附有得出这些数值的 Python 代码，每个状态都有链接，也可保存为图片。
-按 Tab 键会出现通往各幅图的导航栏。
+按 Tab 键会出现通往各幅图的导航栏。打开时先是十章的故事，其中的数值由页面自己计算；“目录”列出全部页面，编号统一。
 每种编码都有一页，给出公式、程序、局限、选项和代价。并排比较链接到它；
 没有视图展示的编码，`posenc explore swin` 会打开它的页面。
 下面的图由 `python docs/screens.py` 生成；
@@ -56,7 +57,13 @@ first drawing and the time of a frame in every view.
 
 """,
 }
-START = {"en": "The start page", "zh": "首页"}
+START = {"en": "0 to 9. The story", "zh": "0 到 9：故事"}
+CHAPTERS = {
+    "en": "Ten chapters, from the failure of a trained model to what models use today. In each a need, one picture that is "
+    "moved by hand, one question to answer before seeing, and what is still missing; one button leads through all of it.",
+    "zh": "十章，从一个训练好的模型怎样失效，到今天的模型用什么。每章有一个需要、一幅可以用手拖动的图、"
+    "一个先答后看的问题，以及还缺什么；一个按钮就能走完全部。",
+}
 ANSWERS = {"en": "The picture answers:", "zh": "这幅图回答："}
 PHONE = {"en": "On a telephone", "zh": "手机上"}
 
@@ -82,14 +89,15 @@ def draws_chinese(page: Page) -> bool:
     return bool(page.evaluate(picture, "猫") != page.evaluate(picture, "鱼"))
 
 
-def section(page: Page, name: str, language: str, number: int) -> str:
+def section(page: Page, name: str, language: str) -> str:
+    number = page.locator(".view-title .count").all_text_contents()  # none in the story
     title = page.inner_text("h1") if number else START[language]
     space = " " if language == "en" else ""
-    idea = space.join(page.locator(".lead, .notice > .about").all_inner_texts()) if number else ""
+    idea = space.join(page.locator(".lead, .notice > .about").all_inner_texts()) if number else CHAPTERS[language]
     questions = [english if language == "en" else chinese for english, chinese, _ in QUESTIONS.get(name, ())]
     picture = f"pictures/explorer/{name}-{language}"
     parts = [
-        f"## {number}. {title}" if number else f"## {title}",
+        f"## {number[0]}. {title}" if number else f"## {title}",
         idea,
         f"![{title}]({picture}.webp)",
         f"{ANSWERS[language]}{space}{space.join(questions)} [{PHONE[language]}]({picture}-phone.webp)",
@@ -121,12 +129,14 @@ def main() -> None:
                 page = context.new_page()
                 if not draws_chinese(page):
                     sys.exit("no font for Chinese was found; on Debian: apt-get install fonts-wqy-zenhei")
-                for number, name in enumerate(names):
+                for name in names:
                     page.goto(f"{address}/#/{'' if name == 'start' else name}")
-                    page.wait_for_selector(f"main[data-ready]:has(.{'start' if name == 'start' else f'view-{name}'})")
+                    page.wait_for_selector(f"main[data-ready]:has(.view-{'story' if name == 'start' else name})")
+                    if name == "start" and page.locator(".choice").count():
+                        page.click("[data-role=next]")  # the text at its longest
                     page.wait_for_timeout(300)
                     if not size:
-                        sections.append(section(page, name, language, number))
+                        sections.append(section(page, name, language))
                     if not chosen or name in chosen:
                         keep(page, PICTURES / f"{name}-{language}{size}.webp")
                         print(f"{name} {language}{size}", flush=True)

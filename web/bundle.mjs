@@ -35,5 +35,5 @@ const plugin = {
 
 export const OPTIONS = {
   absWorkingDir: fileURLToPath(new URL(".", import.meta.url)), bundle: true, format: "esm", target: "es2022", charset: "utf8",
-  legalComments: "none", plugins: [plugin], loader: { ".css": "text", ".txt": "text" }, write: false, logLevel: "error",
+  legalComments: "none", plugins: [plugin], loader: { ".css": "text", ".txt": "text", ".woff2": "base64" }, write: false, logLevel: "error",
 };

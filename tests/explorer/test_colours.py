@@ -8,11 +8,11 @@ import pytest
 
 from posenc.explorer import views
 
-SAMPLE = ["", "story?step=table", "story?step=attention", "heads", "compare"]
+SAMPLE = ["heads", "compare", "table"]
 SHOWN = ("Sinusoidal", "RoPE", "ALiBi")
 
-# Maps are canvases and the start page's scene; tables write the number into each coloured cell.
-WITHOUT_KEY = """() => [...document.querySelectorAll("main :is(canvas, .picture .scene:has(rect[data-value]))")]
+# Maps are canvases; tables write the number into each coloured cell.
+WITHOUT_KEY = """() => [...document.querySelectorAll("main canvas")]
   .filter((one) => one.checkVisibility())
   .filter((one) => {
     const key = one.closest(".heatmap, .model, .keyed")?.querySelector(".colour-key");
@@ -53,5 +53,5 @@ def test_an_encoding_has_the_same_colour_on_every_page(opened):
 def visit(page: Any, address: str) -> None:
     page.goto(f"{page.url.split('#')[0]}#/{address}")
     name = address.split("?")[0]
-    page.wait_for_selector(f"main[data-ready]:has({'.view-' + (name or 'story')})")
+    page.wait_for_selector(f"main[data-ready]:has(.view-{name})")
     page.wait_for_selector(".stage:not([aria-busy])", state="attached")

@@ -62,4 +62,5 @@ def test_another_one_is_chosen_and_what_is_unknown_is_named(opened):
     page.wait_for_url(re.compile("encoding\\?name=swin$"))
     expect(page.locator(".lead")).to_have_text(posenc.catalogue.BY_NAME["swin"].page.idea.en)
     assert page.locator("a.beside").count() == 0  # it does not encode words in a row
-    expect(page.locator(".bar select").first).to_have_value("/encoding")
+    page.click("[data-role=contents]")
+    expect(page.locator("dialog [aria-current=page]")).to_have_attribute("href", "#/encoding")

@@ -12,9 +12,6 @@ from sampling import one_in
 BURSTS, MOVES = 8, 6
 #: Whatever is tried in a view, each with how a move of it is made.
 MOVED: dict[str, tuple[str, str]] = {
-    "story?step=hands": (".touch input[type=range]", "slide"),
-    "story?step=row": (".touch input[type=range]", "slide"),
-    "story?step=table": (".touch input[type=range]", "slide"),
     "binary": (".controls input[type=range]", "slide"),
     "table": (".stage canvas", "drag"),
     "rotary_pair": (".stage input[type=range]", "slide"),

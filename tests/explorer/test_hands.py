@@ -46,7 +46,7 @@ def walk(browser, server) -> Iterator[Any]:
         page.goto(server)
         for name in names:
             page.goto(f"{server}/#/{name}")
-            page.wait_for_selector(f"main[data-ready]:has(.view-{name})" if name else "main[data-ready]:has(.start)")
+            page.wait_for_selector(f"main[data-ready]:has(.view-{name})" if name else "main[data-ready]:has(.view-story)")
             yield name, page
 
     yield go
@@ -164,7 +164,7 @@ def test_a_telephone_shows_one_header_row_whole_windows_and_headings_apart(walk,
     faults: dict[str, Any] = {}
     for name, page in walk(["", "encoding", *names], 390, 844, lang):
         tops = page.evaluate(
-            "[...document.querySelector('.bar').children].filter((one) => !one.matches('.skips, .rail, .space'))"
+            "[...document.querySelector('.bar').children].filter((one) => !one.matches('.skips, .rail, dialog'))"
             ".map((one) => { const box = one.getBoundingClientRect(); return Math.round(box.top + box.height / 2); })"
         )
         cut = page.evaluate(
@@ -187,7 +187,7 @@ def test_headings_stand_apart_on_a_desktop(walk, names):
 
 BROKEN = r"""(width) => {
   const words = new Intl.Segmenter("zh", { granularity: "word" });
-  return [...document.querySelectorAll("main :is(h1, .step-head h2, .all-views a, .onward a > span)")]
+  return [...document.querySelectorAll("main :is(h1, .onward a > span)")]
     .flatMap((title) => {
       const [before, range] = [title.style.width, document.createRange()];
       title.style.width = `${width}px`;

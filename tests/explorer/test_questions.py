@@ -37,7 +37,7 @@ def test_the_answers_are_in_the_window(browser, server, lang, names):
     missing = {}
     for name in names:
         page.goto(f"{server}/#/{'' if name == 'start' else name}")
-        page.wait_for_selector(f"main[data-ready]:has(.{'start' if name == 'start' else f'view-{name}'})")
+        page.wait_for_selector(f"main[data-ready]:has(.view-{'story' if name == 'start' else name})")
         for english, _, part in QUESTIONS[name]:
             found = page.evaluate(INSIDE, part)
             if not found or any(left < 0 or top < 0 or right > 1440 or bottom > 900 for left, top, right, bottom in found):

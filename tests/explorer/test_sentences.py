@@ -81,8 +81,8 @@ def test_an_error_is_said_once_beside_its_field_in_the_language_of_the_page(brow
 
 @pytest.mark.parametrize(("lang", "cut"), [("zh", "按词"), ("en", "by words")])
 def test_chinese_is_cut_by_characters_or_by_words_and_the_choice_is_shown(opened, lang, cut):
-    page = opened("story?sentence=我喜欢猫和狗", lang=lang)
-    chips, pressed = ".picture .token .word", ".cut button[aria-pressed=true]"
+    page = opened("rotary_pair?sentence=我喜欢猫和狗", lang=lang)
+    chips, pressed = ".words button > :first-child", ".cut button[aria-pressed=true]"
     expect(page.locator(chips)).to_have_text(list("我喜欢猫和狗"))
     expect(page.locator(pressed)).to_have_attribute("data-cut", "characters")
     page.locator(".cut button", has_text=cut).click()

@@ -1,18 +1,22 @@
 // The page: header, language, colours, footer, and the view or the start page given by the address.
 
 import { parsed, type Address } from "./address";
-import { fill, h } from "./dom";
+import { isDark } from "./colours";
+import { fill, h, s } from "./dom";
 import { encodingPage } from "./encoding_page";
 import encodingCss from "./encoding_page.css";
+import { loadFonts } from "./fonts";
 import { openView, type Frame, type Opened } from "./opened";
 import css from "./page.css";
+import { contents } from "./parts/contents";
 import { rail } from "./parts/rail";
 import { skips } from "./parts/skips";
 import { rowCard, withRows } from "./rows";
 import rowCss from "./rows.css";
 import { remembering, type Source, type State } from "./source";
-import { start } from "./story";
-import storyCss from "./story.css";
+import { chapterOf } from "./story/chapters";
+import { story } from "./story/page";
+import storyCss from "./story/story.css";
 import { VIEWS } from "all-views";
 import { shown, type Language, type Words } from "./words";
 
@@ -28,18 +32,19 @@ export interface Options {
 
 const LANGUAGES: Record<Language, string> = { en: "English", zh: "中文" };
 const ENCODING = "encoding";
-const PAGES_OF_ENCODINGS: Words = { en: "Encodings one by one", zh: "逐个查看编码" };
 /** Views that there are no more, and what took their place. */
 const GONE: Record<string, Words> = {
   audit: { en: "A table of your own is checked by the command posenc check TABLE, which reads .npy, .csv, .json and .safetensors.", zh: "检查你自己的表，请用命令 posenc check TABLE，它读取 .npy、.csv、.json 和 .safetensors。" },
 };
 const PYTHONS: Words = { en: "the Python library computes the numbers, this page draws them", zh: "数值由 Python 库计算，本页只负责绘制" };
 const FILES: Words = { en: "the Python library has computed the stored numbers, this page computes the others", zh: "存储的数值由 Python 库计算，其余由本页计算" };
+const STORYS: Words = { en: "this page computes the numbers of the story, tests hold them to the Python library; trained models and model types are stored", zh: "故事里的数值由本页计算，测试与 Python 库核对；训练好的模型与模型种类是存储的结果" };
 const ITS_OWN: Words = { en: "This page computes the numbers that it draws here; tests hold it to the Python library within a millionth.", zh: "这里画出的数值由本页计算；测试保证它与 Python 库之差在百万分之一以内。" };
+/** "auto" follows the reader's system until the button was pressed. */
 type Theme = "auto" | "light" | "dark";
-const THEMES: Record<Theme, Words> = { auto: { en: "Auto", zh: "自动" }, light: { en: "Light", zh: "浅色" }, dark: { en: "Dark", zh: "深色" } };
 
 export function mount(place: HTMLElement | ShadowRoot, options: Options): () => void {
+  loadFonts();
   const sheet = new CSSStyleSheet();
   sheet.replaceSync([css, storyCss, encodingCss, rowCss, ...VIEWS.map((view) => view.styles ?? "")].join("\n"));
   const home = place instanceof ShadowRoot ? place : document;
@@ -75,22 +80,22 @@ export function mount(place: HTMLElement | ShadowRoot, options: Options): () => 
       store?.setItem("posenc-seen", [...seen].join(" "));
     };
     if (view) saw(view.name);
-    steps.draw(name);
+    steps.draw(view ? chapterOf(view.name) : undefined);
     const main = h("main", { id: "main", tabindex: -1 });
-    fill(root, header(name, main, steps.element), main, footer(), live);
+    fill(root, header(name, main, steps.element), main, footer(name), live);
     const frame: Frame = {
       t, language, source, address, checked, announce: (text) => void (live.textContent = text), leaving: (done) => void leave.push(done),
       drawn(of, state) {
         options.drawn?.(of, state);
         if (of !== "story") return;
-        saw(`step-${state["step"]}`);
-        steps.draw(of, String(state["step"]), String(state["sentence"]));
+        saw(`chapter-${state["chapter"]}`);
+        steps.draw(Number(state["chapter"]), true);
       },
     };
     opened = null;
     if (name === ENCODING) encodingPage(main, { t, source, given, go: (next) => address.go(`/${ENCODING}?name=${next}`) });
     else if (view) opened = openView(view, main, frame);
-    else if (["", "story"].includes(name) || GONE[name]) opened = start(main, frame);
+    else if (["", "story"].includes(name) || GONE[name]) opened = story(main, frame);
     else unknown(main, name);
     if (GONE[name]) main.prepend(h("p", { class: "gone", role: "status" }, t(GONE[name])));
     const row = address.row();
@@ -99,15 +104,12 @@ export function mount(place: HTMLElement | ShadowRoot, options: Options): () => 
   }
 
   function unknown(main: HTMLElement, name: string): void {
-    const words = { en: `There is no view called ${name.slice(0, 60)}: choose one in the list above.`, zh: `没有叫 ${name.slice(0, 60)} 的视图，请在上面的列表里选一个。` };
+    const words = { en: `There is no view called ${name.slice(0, 60)}: choose one in the contents.`, zh: `没有叫 ${name.slice(0, 60)} 的视图，请在目录里选一个。` };
     fill(main, h("h1", {}, t({ en: "No such view", zh: "没有这个视图" })), h("p", { class: "trouble", role: "alert" }, t(words)), h("p", {}, h("a", { href: "#/" }, t({ en: "Start", zh: "首页" }))));
     main.dataset["ready"] = "true";
   }
 
   function header(name: string, main: HTMLElement, steps: HTMLElement): HTMLElement {
-    const map = h("select", { "aria-label": t({ en: "Views", zh: "全部视图" }), change: () => address.go(map.value) },
-      h("option", { value: "/" }, t({ en: "Start", zh: "首页" })), ...VIEWS.map((one, index) => h("option", { value: `/${one.name}`, selected: one.name === name }, `${index + 1}. ${t(one.title)}`)),
-      h("option", { value: `/${ENCODING}`, selected: name === ENCODING }, t(PAGES_OF_ENCODINGS)));
     const languages = (["en", "zh"] as const).map((one) => h("button", { type: "button", lang: one === "zh" ? "zh-CN" : "en", "aria-label": LANGUAGES[one], "aria-pressed": String(language === one), "data-language": one, click: () => {
       language = one;
       store?.setItem("posenc-language", one);
@@ -116,13 +118,14 @@ export function mount(place: HTMLElement | ShadowRoot, options: Options): () => 
       shell();
       root.querySelector<HTMLElement>(`[data-language=${one}]`)?.focus();
     } }, h("span", { class: "long" }, LANGUAGES[one]), h("span", { class: "short" }, LANGUAGES[one].slice(0, one === "zh" ? 1 : 2).toUpperCase())));
-    const themes = h("select", { "aria-label": t({ en: "Colours", zh: "配色" }), "data-role": "theme", change: () => {
-      theme = themes.value as Theme;
+    const colours = h("button", { type: "button", "data-role": "theme", "aria-label": t({ en: "Light or dark", zh: "浅色或深色" }), click: () => {
+      theme = isDark(root) ? "light" : "dark";
       store?.setItem("posenc-theme", theme);
       root.dataset["theme"] = theme;
       opened?.redraw();
-    } }, ...Object.entries(THEMES).map(([one, words]) => h("option", { value: one, selected: one === theme }, t(words))));
-    return h("header", { class: "bar" }, skips(t, main), h("a", { class: "brand", href: "#/" }, "posenc"), map, h("span", { class: "space" }), steps, h("span", { class: "space" }), themes, h("span", { class: "languages", role: "group", "aria-label": t({ en: "Language", zh: "语言" }) }, ...languages));
+    } }, s("svg", { viewBox: "0 0 20 20", width: 18, height: 18, "aria-hidden": "true" }, s("circle", { cx: 10, cy: 10, r: 7.2, fill: "none", stroke: "currentColor", "stroke-width": 1.6 }), s("path", { d: "M10 2.8a7.2 7.2 0 0 1 0 14.4z", fill: "currentColor" })));
+    const all = contents(t, name);
+    return h("header", { class: "bar" }, skips(t, main), h("a", { class: "brand", href: "#/" }, "posenc"), steps, h("span", { class: "tools" }, all.button, colours, h("span", { class: "languages", role: "group", "aria-label": t({ en: "Language", zh: "语言" }) }, ...languages)), all.element);
   }
 
   const check = h("span", { "data-role": "check" });
@@ -132,8 +135,8 @@ export function mount(place: HTMLElement | ShadowRoot, options: Options): () => 
   let itsOwn = false;
   let worst = 0;
   let over = 0;
-  function footer(): HTMLElement {
-    return h("footer", {}, h("p", {}, `posenc ${source.version} · `, t(source.live ? PYTHONS : FILES), t({ en: "; nothing is loaded from other servers", zh: "；不从其他服务器加载内容" })), h("p", {}, check));
+  function footer(name: string): HTMLElement {
+    return h("footer", {}, h("p", {}, `posenc ${source.version} · `, t(["", "story"].includes(name) ? STORYS : source.live ? PYTHONS : FILES), t({ en: "; nothing is loaded from other servers", zh: "；不从其他服务器加载内容" })), h("p", {}, check));
   }
   function checked(difference: number, count: number): void {
     if (itsOwn) return;

@@ -68,12 +68,15 @@ export const LINES = ["var(--line-1)", "var(--line-2)", "var(--line-3)", "var(--
 
 /** Hues in degrees of those that are drawn together most often. */
 const HUES: Record<string, number> = {
-  sinusoidal: 262, rope: 25, alibi: 188, t5: 305, learned: 78, transformer_xl: 145, shaw: 350, floater: 230, xpos: 52, cope: 112,
+  t5: 305, learned: 262, transformer_xl: 145, shaw: 350, floater: 230, xpos: 52, cope: 112,
 };
+/** Those of the story have a variable of page.css each. */
+const ACCENTS = ["sinusoidal", "rope", "alibi", "yarn"];
 
 /** The colour of an encoding, the same on every page. An arm such as "rope+randomized" has that of its encoding. */
 export function encodingColour(name: string): string {
   const [encoding] = name.split("+");
+  if (ACCENTS.includes(encoding!)) return `var(--${encoding})`;
   if (encoding === "nope") return "var(--line-6)";
   const hue = HUES[encoding!] ?? [...encoding!].reduce((hash, letter) => (hash * 31 + letter.charCodeAt(0)) % 360, 7);
   return `light-dark(oklch(.47 .13 ${hue}), oklch(.78 .11 ${hue}))`;

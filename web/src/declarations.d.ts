@@ -9,6 +9,12 @@ declare module "*.txt" {
   export default text;
 }
 
+/** In base64. */
+declare module "*.woff2" {
+  const text: string;
+  export default text;
+}
+
 /** Made by build.mjs: the files of computed/, by the names of their views. */
 declare module "all-computed" {
   export const COMPUTED: Record<string, import("./in_page").Computed>;

@@ -33,6 +33,11 @@ export function fill(element: Element, ...children: Child[]): void {
   append(element, children);
 }
 
+/** Sets attributes of a drawing that moves. */
+export function set(element: Element, attributes: Record<string, string | number>): void {
+  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, String(value));
+}
+
 /** The same text again would cost a layout. */
 export function say(element: Element, text: string): void {
   if (element.textContent !== text) element.textContent = text;

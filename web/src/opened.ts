@@ -14,6 +14,7 @@ import { codeCard, copyButton } from "./parts/code";
 import { controls, type Controls } from "./parts/controls";
 import { exportedNote } from "./parts/exported";
 import { savePicture } from "./parts/picture";
+import { numberOf } from "./shelves";
 import { canonical, type Parameter, type Source, type State, type Value } from "./source";
 import { clamped, type Draw, type Stage, type View } from "./view";
 import { VIEWS } from "all-views";
@@ -275,7 +276,7 @@ function page(view: View, { t }: Frame, { controls, trouble, stage, exported, fo
   const about = t(view.idea).slice(lead.length).trim();
   const link = (to: View | undefined, rel: string, words: Words) => (to ? h("a", { href: `#/${to.name}`, rel }, h("small", {}, t(words)), phrased(t(to.title))) : h("span", {}));
   return [
-    h("div", { class: "view-title" }, h("h1", {}, phrased(t(view.title))), h("p", { class: "count" }, `${at + 1} / ${VIEWS.length}`)),
+    h("div", { class: "view-title" }, h("h1", {}, phrased(t(view.title))), h("p", { class: "count" }, String(numberOf(view)))),
     h("p", { class: "lead" }, lead),
     controls, trouble, stage, exported, formula,
     h("div", { class: "pair" },

@@ -2,6 +2,7 @@
 
 import { isDark } from "../colours";
 import { h } from "../dom";
+import { fontRules } from "../fonts";
 
 const TIMES = 2;
 
@@ -29,7 +30,7 @@ function asSvg(stage: HTMLElement, width: number, height: number): string {
   copy.style.margin = "0";
   const root = stage.getRootNode() as Document | ShadowRoot;
   const rules = root.adoptedStyleSheets.flatMap((sheet) => applying(sheet.cssRules)).join("\n");
-  const page = h("div", { class: "posenc", "data-theme": isDark(stage) ? "dark" : "light", lang: stage.closest<HTMLElement>("[lang]")?.lang ?? "en" }, h("style", {}, rules), copy);
+  const page = h("div", { class: "posenc", "data-theme": isDark(stage) ? "dark" : "light", lang: stage.closest<HTMLElement>("[lang]")?.lang ?? "en" }, h("style", {}, fontRules(), rules), copy);
   page.setAttribute("xmlns", "http://www.w3.org/1999/xhtml");
   const inside = new XMLSerializer().serializeToString(page);
   return `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}"><foreignObject width="100%" height="100%">${inside}</foreignObject></svg>`;

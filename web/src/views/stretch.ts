@@ -14,7 +14,7 @@ import styles from "./stretch.css";
 const END = 959; // the cursor at the end of the text, however long it is
 const OWN = { at: own.whole(END, 0, END) };
 const NAMES = ["ALiBi", "RoPE", "RoPE + YaRN"];
-const COLOURS = [encodingColour("alibi"), encodingColour("rope"), "var(--line-5)"];
+const COLOURS = ["alibi", "rope", "yarn"].map(encodingColour);
 const TIMES = [1, 2, 4, 8];
 const PAUSE = 900; // milliseconds at each stop on the way to 4×
 const MOST_BITS = 13;

@@ -11,7 +11,7 @@ from posenc.explorer.data import Data, computed
 from posenc.explorer.parameters import Parameters as Base
 from posenc.frequencies.layouts import Layout
 
-ORDER = 120
+ORDER = 170
 
 BOTH: tuple[Layout, Layout] = ("half", "interleaved")
 LENGTH = 12

@@ -22,7 +22,7 @@ from posenc import frequencies
 from posenc.explorer.data import Data
 from posenc.explorer.parameters import Parameters as Base
 
-ORDER = 60
+ORDER = 175
 POSITION = "position"
 
 FARTHEST = 1_000_000

@@ -19,7 +19,7 @@ from posenc.explorer.say import say
 from posenc.support.data_files import beside
 from posenc.support.languages import Words
 
-ORDER = 165
+ORDER = 180
 POSITION = "i"
 
 SETUP = """import torch

@@ -84,7 +84,7 @@ export function story(main: HTMLElement, frame: Frame): Opened {
       say(values);
       told(onward, t(about.next))(values);
       section.classList.add("told");
-      main.querySelector(".steps")?.replaceWith(steps());
+      main.querySelector(".story-steps")?.replaceWith(steps());
     }
     if (isTold()) reveal();
     width = main.clientWidth;
@@ -123,7 +123,7 @@ export function story(main: HTMLElement, frame: Frame): Opened {
     const next = CHAPTERS[chapter + 1];
     const isTold = answered.has(chapter);
     const following = () => (next ? [h("span", { class: "whole" }, `${chapter + 1}. ${t(next.title)}`), h("span", { class: "brief" }, t(both("Next", "下一章")))] : [t(both("From the start", "从头再看"))]);
-    return h("nav", { class: "steps", "aria-label": t(both("Step by step", "逐步阅读")) },
+    return h("nav", { class: "story-steps", "aria-label": t(both("Step by step", "逐步阅读")) },
       before ? h("a", { class: "back", rel: "prev", href: chapterAddress(chapter - 1), "aria-label": t(both(`Back: ${before.title.en}`, `返回：${before.title.zh}`)) }, h("span", {}, t(before.title))) : h("span", {}),
       h("span", { class: "count" }, `${chapter} / ${CHAPTERS.length - 1}`),
       h("button", { type: "button", class: "next", "data-role": "next", click: forward }, ...(isTold ? following() : [t(both("Show the answer", "看答案"))])));

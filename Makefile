@@ -60,7 +60,7 @@ WING_check    := tests/conformance $(addprefix tests/test_,$(addsuffix .py,check
 WING_lab      := $(wildcard tests/test_lab_*.py tests/test_shipped_*.py) tests/test_compare.py
 WING_explorer := tests/explorer tests/test_explore_command.py
 WING_house    := $(addprefix tests/test_,$(addsuffix .py,architecture base_install bench choose choose_models claims contributing docs from_the_notes \
-                 examples gpu_steps list output_encodings page_measures pages plots readme recipes show site site_search translations walk wheels finding_words))
+                 examples gpu_steps help_examples list output_encodings page_measures pages plots readme recipes show site site_search translations walk wheels finding_words))
 
 test-%: $(VENV)/.dev
 	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 --dist worksteal -m "not acceptance" $(or $(WING_$*),$(error there is no wing $*))

@@ -163,7 +163,7 @@ def command(
 
     `then:` in an experiment trains on after a change: examples/train_on.yaml (YaRN, and positions dropped).
 
-    Examples:  posenc lab run quick   ·   posenc lab run standard --text books --workers 4   ·
+    Examples:  posenc lab run quick   ·   posenc lab run study --text books --workers 4   ·
     posenc lab run examples/train_on.yaml --out lab-on   ·
     posenc lab run --resume --out lab-quick --seeds 5   ·   posenc lab run study --dry-run   ·
     posenc lab run study --engine ray --address 10.0.0.1:6379

@@ -164,9 +164,8 @@ class PositionalEncoding(ExactParameters):
 
     @checked_heads
     def heads(self, start: int, stop: int) -> PositionalEncoding:
-        """The encoding of query heads start … stop-1 alone. Every class's own `heads` is called with checked numbers.
-
-        Raises ValueError unless 0 <= start < stop, and stop <= n_heads where the encoding is configured with n_heads.
+        """The encoding of query heads start … stop-1 alone. Every class's own `heads` is called with checked numbers:
+        ValueError unless 0 <= start < stop, and stop <= n_heads where the encoding is configured with n_heads.
         """
         return self
 
@@ -215,6 +214,7 @@ class DistanceBias(PositionalEncoding):
     def structure(self) -> Structure | None:
         return Distances((self,), self._of_few)
 
+    @checked
     def tables(self, at: Positions, dtype: torch.dtype) -> tuple[Tensor, ...]:
         """Of few tokens the bias of every pair, [b, t, h, n]; nothing if parameters or buffers, which change, say it."""
         back = tensors.distances_of_few(at)

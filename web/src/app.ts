@@ -97,7 +97,8 @@ export function mount(place: HTMLElement | ShadowRoot, options: Options): () => 
     else if (view) opened = openView(view, main, frame);
     else if (["", "story"].includes(name) || GONE[name]) opened = story(main, frame);
     else unknown(main, name);
-    if (GONE[name]) main.prepend(h("p", { class: "gone", role: "status" }, t(GONE[name])));
+    // Beside the story, which fills main whenever a chapter opens.
+    if (GONE[name]) main.before(h("aside", {}, h("p", { class: "gone", role: "status" }, t(GONE[name]))));
     const row = address.row();
     if (row) main.prepend(rowCard(row, { t, source, check: checkHere, failed: (error) => void (live.textContent = error.message) }));
     if (place === document.body) document.title = view || name === ENCODING ? `${main.querySelector("h1")!.textContent} · posenc` : t({ en: "posenc: where position enters a Transformer", zh: "posenc：位置如何进入 Transformer" });

@@ -28,6 +28,7 @@ from posenc.attention.cached_tokens import (
     first_of_each_row,
     first_tokens,
     index_of_rows,
+    moved,
     parts_with_states,
     places,
     rotating,
@@ -36,7 +37,6 @@ from posenc.attention.cached_tokens import (
     taken_at,
     taken_columns,
 )
-from posenc.attention.rotated_keys import moved
 from posenc.encoding import PositionalEncoding
 from posenc.kernels.eager import transformed
 from posenc.positions import Positions

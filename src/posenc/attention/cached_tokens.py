@@ -12,7 +12,9 @@ import torch
 from torch import Tensor
 from torch.utils import _pytree
 
-from posenc.encoding import PositionalEncoding
+from posenc.attention.rotated_keys import rerotate
+from posenc.combined import flat_parts
+from posenc.encoding import PositionalEncoding, Side
 from posenc.encodings.bases.content_dependent import ReadsEarlierTokens, by_document_and_order, taken
 from posenc.positions import Consecutive, Positions
 from posenc.support import checks
@@ -20,7 +22,7 @@ from posenc.support.identity import label
 from posenc.support.tensors import check_accepted, integers, readable
 
 if TYPE_CHECKING:
-    from posenc.support.shapes import Bool, Float, Int
+    from posenc.support.shapes import Bool, Float, Int, Num
 
 
 # Positions of a cache -------------------------------------------------------------------------------------------------
@@ -166,3 +168,23 @@ def rotating(encoding: PositionalEncoding | None) -> PositionalEncoding:
             "be moved; evict without renumber, or decode them again"
         )
     return encoding
+
+
+def moved(
+    keys: Float[Tensor, "b g t d"], values: Float[Tensor, "b g t d"], by: Num[Tensor, "b t"], encoding: PositionalEncoding
+) -> tuple[Float[Tensor, "b g t d"], Float[Tensor, "b g t d"]]:
+    """Cached keys, and values where they turn too, moved by so many positions: part by part of a Stack.
+
+    Raises TypeError for a part that turns them otherwise than by rotations that add up.
+    """
+    for part in flat_parts([encoding]):
+        if turned_by_position(part, keys[:1, :, :1], "key"):
+            keys = rerotate(keys, by=by, encoding=part)
+        if turned_by_position(part, values[:1, :, :1], "value"):
+            values = rerotate(values, by=by, encoding=part)
+    return keys, values
+
+
+def turned_by_position(part: PositionalEncoding, token: Tensor, side: Side) -> bool:
+    """Whether a part of the encoding changes keys, or values, by their position: a temperature changes queries only."""
+    return part.rotate(token, Positions.arange(1, token.shape[2], device=token.device), side) is not token

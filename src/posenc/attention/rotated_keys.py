@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from posenc.combined import flat_parts
-from posenc.encoding import PositionalEncoding, Side
+from posenc.encoding import PositionalEncoding
 from posenc.encodings.bases.learned_rope import MixedRoPE
 from posenc.encodings.cayley_string import CayleySTRING
 from posenc.encodings.of_families.prefix_rope import PrefixRoPE
@@ -141,26 +140,6 @@ def _check_adds_up(name: str, encoding: PositionalEncoding) -> None:
             f"{name}: {label(encoding)} turns prefix tokens by learned angles, so that a move by (-1, …) is no rotation of "
             "patches, and prefix tokens do not move; give patches alone, and a RoPE of its frequencies"
         )
-
-
-def moved(
-    keys: Float[Tensor, "b g t d"], values: Float[Tensor, "b g t d"], by: Num[Tensor, "b t"], encoding: PositionalEncoding
-) -> tuple[Float[Tensor, "b g t d"], Float[Tensor, "b g t d"]]:
-    """Cached keys, and values where they turn too, moved by so many positions: part by part of a Stack.
-
-    Raises TypeError for a part that turns them otherwise than by rotations that add up.
-    """
-    for part in flat_parts([encoding]):
-        if turned_by_position(part, keys[:1, :, :1], "key"):
-            keys = rerotate(keys, by=by, encoding=part)
-        if turned_by_position(part, values[:1, :, :1], "value"):
-            values = rerotate(values, by=by, encoding=part)
-    return keys, values
-
-
-def turned_by_position(part: PositionalEncoding, token: Tensor, side: Side) -> bool:
-    """Whether a part of the encoding changes keys, or values, by their position: a temperature changes queries only."""
-    return part.rotate(token, Positions.arange(1, token.shape[2], device=token.device), side) is not token
 
 
 def _per_token(by: float | Tensor, keys: Tensor, axes: int) -> Tensor:

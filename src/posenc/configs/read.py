@@ -63,7 +63,8 @@ def _spec(config: str | PathLike[str] | Mapping[str, Any], defaults: bool) -> Po
     if not isinstance(model_type, str):
         got = "missing" if model_type is None else f"got {shown(model_type)}"
         raise ConfigError(
-            f"model_type: {got}; expected the name of a family such as 'llama', which decides how the other keys are read"
+            f"model_type: {got}; expected the name of a family such as 'llama', which decides how the other keys of the "
+            "config are read"
         )
     keys, folder = Keys(data, model_type, defaults=defaults), source.folder(config)
     spec = read_section(keys if folder is None else with_weights_beside(keys, folder))

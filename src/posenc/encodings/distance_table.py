@@ -41,6 +41,7 @@ class DistanceTable(BiasTable):
         self.table = nn.Parameter(torch.empty(self.max_distance + 1 + self.right, n_heads))
         nn.init.normal_(self.table, std=0.02)
 
+    @checked
     def row(self, delta: Int[Tensor, "*s"]) -> Int[Tensor, "*s"]:
         if delta.dtype not in INTEGERS:
             raise TypeError(f"DistanceTable: needs integer positions, got {delta.dtype} as delta")

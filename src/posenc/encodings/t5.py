@@ -71,6 +71,7 @@ class T5(BiasTable):
         """The bucket of i - j = `delta`, by comparisons of integers only."""
         return self.buckets(delta)
 
+    @checked
     def row(self, delta: Int[Tensor, "*s"]) -> Int[Tensor, "*s"]:
         return self.buckets(delta)
 

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple, TypeGuard
 import torch
 from torch import Tensor, nn
 
-from posenc.attention.rotated_keys import moved, turned_by_position
+from posenc.attention.cached_tokens import moved, turned_by_position
 from posenc.combined import flat_parts
 from posenc.support.checks import shown
 from posenc.support.identity import label

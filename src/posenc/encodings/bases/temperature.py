@@ -41,6 +41,7 @@ class Temperature(PositionalEncoding):
 
     traits = frozenset({"local"})
 
+    @checked
     def softmax_scale(self, d_head: int) -> None:
         return None
 
@@ -174,6 +175,7 @@ class LearnedTemperature(PositionalEncoding):
         self.scale = nn.Parameter(torch.zeros(n_heads) if bias else torch.ones(n_heads))
         self.intercept = nn.Parameter(torch.ones(n_heads)) if bias else None
 
+    @checked
     def softmax_scale(self, d_head: int) -> None:
         return None
 

@@ -11,31 +11,33 @@ from typing import TYPE_CHECKING, Any
 from posenc.terminal.output import echo, echo_json
 
 if TYPE_CHECKING:
-    from posenc.lab.commands.run import Wanted
+    from pathlib import Path
+
+    from posenc.lab.engines import Engine
+    from posenc.lab.experiment import Experiment
+    from posenc.lab.records.results import Folder
+    from posenc.lab.trial.training import Hardware
 
 
-def say_what_would_run(wanted: Wanted) -> None:
+def say_what_would_run(
+    experiment: Experiment, folder: Folder, text_path: Path | None, engine: Engine, hardware: Hardware, as_json: bool
+) -> None:
     """Prints how many trials are kept and how many are not, with an estimate of their time.
 
-    Raises ValueError as the run itself would for its folder and text, and for a budget, which says its own time.
+    Raises ValueError for a budget, which says its own time, and for an engine whose trials run elsewhere.
     """
     from rich.console import Console
 
-    from posenc.lab.commands.run import engine_of, examined, hardware_of, say_plan
     from posenc.lab.engines.local import Local
     from posenc.lab.run import budget
     from posenc.lab.run.sweep import read_text
 
-    experiment, engine = wanted.experiment, engine_of(wanted)
     if experiment.budget is not None:
         raise ValueError(f"--dry-run: the experiment has a budget, and takes {experiment.budget:g} s")
     if not isinstance(engine, Local):
         raise ValueError("--dry-run: measures this machine; leave --engine out")
-    folder, _ = examined(wanted)
     console = Console(stderr=True, highlight=False, emoji=False)
-    if not wanted.as_json:
-        say_plan(wanted, console)
-    text = read_text(experiment, wanted.text)
+    text = read_text(experiment, text_path)
     digest = "" if text is None else text.sha256
     tuning = {trial.key(digest): trial for trial in experiment.tuning()}
     trials = {trial.key(digest): trial for trial in experiment.trials()}
@@ -47,7 +49,7 @@ def say_what_would_run(wanted: Wanted) -> None:
     left = [trial for key, trial in asked.items() if not folder.path.is_dir() or folder.get(key) is None]
     workers = min(engine.workers, max(len(left), 1))
     with console.status("a few steps of each encoding"):
-        known = budget.speeds(left, workers, text, hardware_of(wanted), float("inf"))[0] if left else {}
+        known = budget.speeds(left, workers, text, hardware, float("inf"))[0] if left else {}
     kinds = {trial.encoding: [one for one in left if one.encoding == trial.encoding] for trial in left}
     told = {
         "trials": len(asked),
@@ -59,7 +61,7 @@ def say_what_would_run(wanted: Wanted) -> None:
         "encodings": {word: budget.time_of(of, known, 1) / 3600 for word, of in kinds.items()},
         "not_timed": sorted({trial.encoding for trial in left if budget.kind_of(trial) not in known}),
     }
-    if wanted.as_json:
+    if as_json:
         echo_json(told)
     else:
         echo("\n".join(lines(told)))

@@ -191,7 +191,8 @@ def command(
     if dry_run:
         from posenc.lab.commands.dry_run import say_what_would_run
 
-        say_what_would_run(wanted)
+        folder, _ = examined(wanted)
+        say_what_would_run(wanted.experiment, folder, wanted.text, engine_of(wanted), hardware_of(wanted), wanted.as_json)
     else:
         carry_out(wanted)
 

@@ -19,7 +19,7 @@ from posenc.support.checked import checked
 from posenc.support.tensors import INTEGERS
 
 if TYPE_CHECKING:
-    from posenc.support.shapes import Int
+    from posenc.support.shapes import Int, Num
 
 
 class DistanceTable(BiasTable):
@@ -42,7 +42,7 @@ class DistanceTable(BiasTable):
         nn.init.normal_(self.table, std=0.02)
 
     @checked
-    def row(self, delta: Int[Tensor, "*s"]) -> Int[Tensor, "*s"]:
+    def row(self, delta: Num[Tensor, "*s"]) -> Int[Tensor, "*s"]:
         if delta.dtype not in INTEGERS:
             raise TypeError(f"DistanceTable: needs integer positions, got {delta.dtype} as delta")
         # int64, since small integers overflow

@@ -72,7 +72,7 @@ class T5(BiasTable):
         return self.buckets(delta)
 
     @checked
-    def row(self, delta: Int[Tensor, "*s"]) -> Int[Tensor, "*s"]:
+    def row(self, delta: Num[Tensor, "*s"]) -> Int[Tensor, "*s"]:
         return self.buckets(delta)
 
     def softmax_scale(self, d_head: int) -> float:

@@ -15,6 +15,7 @@ from torch import Tensor, nn
 
 from posenc.encoding import DistanceBias
 from posenc.positions import Positions
+from posenc.support.checked import checked
 from posenc.support.tensors import carried_by_few, check_distances, distances_of_few, working_dtype
 
 if TYPE_CHECKING:
@@ -34,6 +35,7 @@ class BiasTable(DistanceBias):
         check_distances(delta)
         return self.table.T.index_select(1, self.row(delta))
 
+    @checked
     def tables(self, at: Positions, dtype: torch.dtype) -> tuple[Tensor, ...]:
         """Of few tokens the row of every pair, [b, t, n]."""
         back = distances_of_few(at)

@@ -265,6 +265,37 @@ def test_one_graph_over_all_steps_of_a_static_cache(name):
     assert [part.data_ptr() for part in (static.k, static.v)] == memory
 
 
+def test_rows_of_a_static_cache_that_was_reordered_are_written_apart():
+    """Three drafts of one prompt, of which each keeps another number; the cache that they came from stays as it was."""
+    layer = Attention(32, 4, create("rope", d_head=8))
+    x = torch.randn(3, 12, 32)
+    with torch.no_grad():
+        _, prompt = layer.decode(x[:1, :4], Positions.arange(1, 4))
+        static, growing = prompt.static(16), prompt.reorder([0, 0, 0])
+        beams, before = static.reorder([0, 0, 0]), [x.clone() for x in parts(static)]
+        _, beams = layer.decode(x[:, 4:7], Positions.arange(3, 3, start=4), beams)
+        _, growing = layer.decode(x[:, 4:7], Positions.arange(3, 3, start=4), growing)
+        lengths = [4, 7, 5]
+        beams, growing = beams.crop(lengths).reorder([0, 1, 2]), growing.crop(lengths)
+        for start in (7, 8):  # each row at a place of its own
+            at = Positions.decode(lengths)
+            got, beams = layer.decode(x[:, start : start + 1], at, beams)
+            expected, growing = layer.decode(x[:, start : start + 1], at, growing)
+            torch.testing.assert_close(got, expected)
+            lengths = [n + 1 for n in lengths]
+        assert beams.lengths.tolist() == lengths
+    assert static.lengths.tolist() == [4]
+    assert all(torch.equal(a, b) for a, b in zip(parts(static), before, strict=True))
+
+
+def layer_of_memory():
+    """What cross-attention keeps of its memory."""
+    at = Positions.arange(1, 3)
+    return Attention(32, 4, create("nope")).decode(
+        torch.randn(1, 3, 32), at, None, torch.randn(1, 5, 32), Positions.arange(1, 5)
+    )[1]
+
+
 def test_what_a_static_cache_refuses():
     module, x, cache = decoded("fox", Positions.from_mask(PADDED))
     with pytest.raises(ValueError, match=r"capacity: row 0 holds a token of order 4, got 4 columns"):
@@ -289,6 +320,9 @@ def test_what_a_static_cache_refuses():
     assert all(map(torch.equal, parts(static), before))
     assert type(static.reorder([1, 1])) is StaticCache
     assert static.reorder([1, 0]).lengths.tolist() == [4, 5]
+    memory = layer_of_memory()
+    with pytest.raises(ValueError, match="holds a memory, whose size is fixed already"):
+        memory.static(8)
 
 
 @pytest.mark.parametrize("name", ["rope", "fox", "cope"])

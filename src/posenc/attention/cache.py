@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import torch
 from torch import Tensor
+from torch.utils import _pytree
 
 from posenc.attention.cached_tokens import (
     check_states,
@@ -330,6 +331,15 @@ class StaticCache(KeyValueCache):
     def crop(self, lengths: int | Tensor | Sequence[int]) -> Self:
         return replace(self, at=first_of_each_row(self.at, lengths))
 
+    def reorder(self, rows: Tensor | Sequence[int]) -> Self:
+        """A copy, each row with memory of its own: rows of one prompt are written to apart."""
+        held = super().reorder(rows)
+
+        def copied(x: Tensor) -> Tensor:
+            return x.clone(memory_format=torch.contiguous_format)
+
+        return replace(held, k=copied(held.k), v=copied(held.v), at=_pytree.tree_map(copied, held.at))
+
     def evict(self, keep: Tensor, *, renumber: bool = False) -> Self:
         raise ValueError("cache: a static cache drops no tokens; evict first, and make what is left static")
 
@@ -361,6 +371,9 @@ class MemoryCache(KeyValueCache):
 
     def ring(self, capacity: int, *, sinks: int = 0) -> RingCache:
         raise ValueError("cache: holds a memory, which does not grow and needs no ring")
+
+    def static(self, capacity: int) -> StaticCache:
+        raise ValueError("cache: holds a memory, whose size is fixed already; it is the same at every step")
 
 
 def check_written_by(cache: KeyValueCache, encoding: PositionalEncoding) -> None:

@@ -97,10 +97,10 @@ def taken_at(at: Positions, index: Int[Tensor, "b m"], real: Bool[Tensor, "b m"]
     return Positions(at.coords, at.order, at.document.masked_fill(~real, -1), None, at.tables, at.states)
 
 
-def taken_columns(x: Float[Tensor, "b g s d"], index: Int[Tensor, "b m"]) -> Float[Tensor, "b g m d"]:
+def taken_columns(x: Float[Tensor, "b g s d"], index: Int[Tensor, "#b m"]) -> Float[Tensor, "b g m d"]:
     if readable(index) and bool((index == index[:1]).all()):
         return x[:, :, index[0]] if len(index) else x[:, :, : index.shape[1]]
-    return x.gather(2, index[:, None, :, None].expand(-1, x.shape[1], -1, x.shape[3]))
+    return x.gather(2, index[:, None, :, None].expand(*x.shape[:2], -1, x.shape[3]))
 
 
 # Rows of a cache ------------------------------------------------------------------------------------------------------

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple, TypeGuard
 import torch
 from torch import Tensor, nn
 
-from posenc.attention.cached_tokens import moved, turned_by_position
+from posenc.attention.cached_tokens import moved, taken_columns, turned_by_position
 from posenc.combined import flat_parts
 from posenc.support.checks import shown
 from posenc.support.identity import label
@@ -178,12 +178,8 @@ def _of_layer(n: int, layer: Layer | None, held: Any, kept: _Kept) -> tuple[Tens
             f"last {stored}; keep the last {seen} of every row, or read the kept tokens again"
         )
     by, column = kept.by[:, last].to(held.keys.device), column.clamp(min=0).to(held.keys.device)
-    keys, values = (_taken(x, column) for x in (held.keys, held.values))
+    keys, values = (taken_columns(x, column) for x in (held.keys, held.values))
     return (keys, values) if not bool(kept.by.any()) else _moved(n, layer, keys, values, by)
-
-
-def _taken(x: Tensor, column: Tensor) -> Tensor:
-    return x.gather(2, column[:, None, :, None].expand(x.shape[0], x.shape[1], -1, x.shape[3]))
 
 
 def _moved(n: int, layer: Layer | None, keys: Tensor, values: Tensor, by: Tensor) -> tuple[Tensor, Tensor]:

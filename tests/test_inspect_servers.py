@@ -25,7 +25,7 @@ import receivers
 from posenc.configs import read_config, spec_of
 from posenc.configs.report.extension import Extension, extend, extensible
 from posenc.configs.report.extension_methods import METHODS
-from posenc.configs.report.runtimes import runtimes, servers
+from posenc.configs.report.runtimes import runtimes, servers, serving
 
 N = 65536
 SIZES = {
@@ -467,6 +467,10 @@ def test_longrope_for_neighbouring_pairs_is_refused(server):
         file = {"model_type": family, "rope_theta": 1e4, "num_key_value_heads": 8, **SIZES}
         assert server not in commands(made(file, "longrope", 4))
         assert commands(made(file, "linear", 4))[server]
+        own = made(file, "longrope", 4).fragment | {"max_position_embeddings": 32768}
+        command, why = serving(server, read_config({**file, **own}), 32768)
+        assert not command
+        assert "turns halves alone" in why.en
     llama = {"model_type": "llama", "rope_theta": 1e4, **SIZES}
     assert "llama" not in servers()[server]["interleaved"]
     assert commands(made(llama, "longrope", 4))[server]

@@ -14,7 +14,6 @@ Legend: m models: ALiBi, RoPE, and RoPE with YaRN of the factor that the text an
 from __future__ import annotations
 
 import json
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -30,11 +29,9 @@ TRAINED, LONGEST, NEAR = 128, 1024, 32  # bytes
 FIRST, STEP, WRITES = 64, 16, 64
 
 
-@cache
 def record() -> dict[str, Any]:
     """The record. Do not change it in place."""
-    found: dict[str, Any] = json.loads(FILE.read_text("utf-8"))
-    return found
+    return recorded.document(FILE)
 
 
 def models(read: int) -> tuple[Model, Model, Model]:

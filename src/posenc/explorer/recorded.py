@@ -1,4 +1,6 @@
-"""Records of trained models: arrays in a compressed .npz file, with their origin as JSON under the name `about`."""
+"""Records: of trained models arrays in a compressed .npz file, with their origin as JSON under the name `about`; of others
+a file of JSON.
+"""
 
 from __future__ import annotations
 
@@ -26,6 +28,13 @@ def about(file: Path) -> dict[str, Any]:
     with np.load(file) as archive:
         settings: dict[str, Any] = json.loads(str(archive["about"]))
     return settings
+
+
+@cache
+def document(file: Path) -> dict[str, Any]:
+    """What a file of JSON holds. Do not change it in place."""
+    found: dict[str, Any] = json.loads(file.read_text("utf-8"))
+    return found
 
 
 def write(file: Path, settings: dict[str, Any], named: dict[str, Array]) -> None:

@@ -22,6 +22,7 @@ from typing import Any
 import posenc
 from posenc import configs
 from posenc.catalogue.lookup import BY_NAME
+from posenc.explorer import recorded
 
 FILE = Path(__file__).parent / "today.json"
 DEFAULTS = Path(configs.__file__).parent / "defaults.json"
@@ -37,11 +38,9 @@ KINDS = {
 }
 
 
-@cache
 def record() -> dict[str, Any]:
     """The record. Do not change it in place."""
-    found: dict[str, Any] = json.loads(FILE.read_text("utf-8"))
-    return found
+    return recorded.document(FILE)
 
 
 def model_types() -> list[str]:

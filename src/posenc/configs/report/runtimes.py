@@ -17,7 +17,7 @@ from __future__ import annotations
 import functools
 import json
 import shlex
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from importlib import resources
 from typing import Any
@@ -79,7 +79,10 @@ def serving(program: str, spec: PositionSpec, length: int | None) -> tuple[str, 
     families = known["architectures"] if program == "llama.cpp" else (*known.get("settings", ()), *known.get("base", ()))
     if program != "transformers" and spec.family not in families and (program, spec.config_class) != ("llama.cpp", "GGUF"):
         return "", _unknown(spec.family)
-    if program in ("vLLM", "SGLang") and any(_scaled(spec)) and spec.family not in known["settings"]:
+    kinds = set(_kinds(spec))
+    if why := _turns_halves_alone(program, spec.family, kinds):
+        return "", why
+    if program in ("vLLM", "SGLang") and kinds - {"rotary"} and spec.family not in known["settings"]:
         return "", say("every scaling of {family}; it reads the base alone, as ntk sets it", family=spec.family)
     if option and length is not None and length > (spec.trained_length or length):  # which they check
         return "", say(
@@ -96,8 +99,17 @@ STARTS = {
 }
 
 
-def _scaled(spec: PositionSpec) -> Iterator[bool]:
-    return (use.rotation.kind != "rotary" for layer in spec.layers for use in layer.uses if use.rotation is not None)
+def _kinds(spec: PositionSpec) -> Iterator[str]:
+    return (use.rotation.kind for layer in spec.layers for use in layer.uses if use.rotation is not None)
+
+
+def _turns_halves_alone(program: str, family: str, kinds: Collection[str]) -> Words | None:
+    """Why a server's class for longrope cannot serve a family whose pairs are neighbouring channels; None elsewhere."""
+    if "longrope" not in kinds or family not in servers()[program].get("interleaved", ()):
+        return None
+    return say(
+        "longrope for pairs of neighbouring channels, which {family} has: its class turns halves alone", family=family
+    )
 
 
 def of_model(command: str, path: str) -> str:
@@ -152,10 +164,8 @@ def _served(name: str, extension: Extension) -> Words | None:
         return say("{keys}, with rope_type {kind}", keys=", ".join(unread), kind=str(settings.get("rope_type", "default")))
     if family not in known["settings"] + known["base"]:
         return _unknown(family)
-    if extension.method == "longrope" and family in known["interleaved"]:
-        return say(
-            "longrope for pairs of neighbouring channels, which {family} has: its class turns halves alone", family=family
-        )
+    if why := _turns_halves_alone(name, family, (extension.method,)):
+        return why
     if family in known["settings"] and not extension.chunked:  # get_rope of both makes DualChunkRotaryEmbedding of the base
         return None
     if extension.method == "ntk" and settings.get("rope_type") == "default":
@@ -195,17 +205,15 @@ def _vllm(extension: Extension) -> tuple[str, Words]:
         return "", say(  # model_executor/layers/rotary_embedding/mrope.py, which makes its tables four times as long
             "yarn with mrope_section: it places the ramp of pairs for 4 times the trained length"
         )
-    command = f"vllm serve MODEL --hf-overrides {_overrides(extension)} --max-model-len {extension.length}"
-    return command, _ignores(extension)
+    start, option = STARTS["vLLM"]
+    return f"{start} --hf-overrides {_overrides(extension)} {option} {extension.length}", _ignores(extension)
 
 
 def _sglang(extension: Extension) -> tuple[str, Words]:
     if why := _served("SGLang", extension):
         return "", why
-    start = "python -m sglang.launch_server --model-path MODEL"
-    return f"{start} --json-model-override-args {_overrides(extension)} --context-length {extension.length}", _ignores(
-        extension
-    )
+    start, option = STARTS["SGLang"]
+    return f"{start} --json-model-override-args {_overrides(extension)} {option} {extension.length}", _ignores(extension)
 
 
 def _llama_cpp(extension: Extension) -> tuple[str, Words]:
@@ -223,7 +231,8 @@ def _llama_cpp(extension: Extension) -> tuple[str, Words]:
         )
     settings = _settings(extension.standard or extension.fragment)
     factor = f"{settings.get('factor', extension.factor):.9g}"
-    options = f"-c {extension.length} --override-kv {architecture}.context_length=int:{extension.length}"
+    start, option = STARTS["llama.cpp"]
+    options = f"{option} {extension.length} --override-kv {architecture}.context_length=int:{extension.length}"
     if extension.method == "yarn":
         options += f" --rope-scaling yarn --rope-scale {factor}"
         options += f" --yarn-orig-ctx {settings['original_max_position_embeddings']}"
@@ -236,7 +245,7 @@ def _llama_cpp(extension: Extension) -> tuple[str, Words]:
         options += " --rope-scaling none"
     if extension.method == "ntk":
         options += f" --rope-freq-base {settings['rope_theta']:.10g}"
-    return f"llama-server -m MODEL.gguf {options}", _not_read(extension.rotation, settings)
+    return f"{start} {options}", _not_read(extension.rotation, settings)
 
 
 def _not_read(rotation: Rotation, settings: dict[str, Any]) -> Words:

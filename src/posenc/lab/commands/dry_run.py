@@ -29,6 +29,7 @@ def say_what_would_run(
     from rich.console import Console
 
     from posenc.lab.engines.local import Local
+    from posenc.lab.records.results import expected
     from posenc.lab.run import budget
     from posenc.lab.run.sweep import read_text
 
@@ -37,16 +38,16 @@ def say_what_would_run(
     if not isinstance(engine, Local):
         raise ValueError("--dry-run: measures this machine; leave --engine out")
     console = Console(stderr=True, highlight=False, emoji=False)
-    text = read_text(experiment, text_path)
+    text, manifest = read_text(experiment, text_path), folder.experiment()
     digest = "" if text is None else text.sha256
     tuning = {trial.key(digest): trial for trial in experiment.tuning()}
-    trials = {trial.key(digest): trial for trial in experiment.trials()}
-    if (manifest := folder.experiment()) is not None:
-        from posenc.lab.records.results import expected
-
-        trials = expected(experiment, manifest)
+    if manifest is None:
+        trials = {trial.key(digest): trial for trial in experiment.trials()}
+    else:
+        trials = expected(experiment, manifest)  # with the learning rates that were chosen
     asked = tuning | trials
-    left = [trial for key, trial in asked.items() if not folder.path.is_dir() or folder.get(key) is None]
+    missing = [key for key in asked if not folder.path.is_dir() or folder.get(key) is None]
+    left = [asked[key] for key in missing]
     workers = min(engine.workers, max(len(left), 1))
     with console.status("a few steps of each encoding"):
         known = budget.speeds(left, workers, text, hardware, float("inf"))[0] if left else {}
@@ -54,7 +55,7 @@ def say_what_would_run(
     told = {
         "trials": len(asked),
         "kept": len(asked) - len(left),
-        "tuning": sum(trial in tuning.values() for trial in left),
+        "tuning": sum(key in tuning for key in missing),
         "processor_hours": budget.time_of(left, known, 1) / 3600,
         "hours": budget.time_of(left, known, workers) / 3600,
         "workers": workers,

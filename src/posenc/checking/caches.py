@@ -99,7 +99,8 @@ class Cached:
         found = self.read(cache)
         if not (isinstance(found, tuple | list) and 2 <= len(found) <= 4 and all(isinstance(x, Tensor) for x in found)):
             raise LawBroken(
-                f"read: expected (k, v), (k, v, positions) or (k, v, positions, state), tensors, got {shown(found)}"
+                f"read: expected (k, v), (k, v, positions) or (k, v, positions, state), tensors, got {shown(found)}",
+                "no keys and values",
             )
         return tuple(found)
 

@@ -6,6 +6,9 @@ import { fill, h, say } from "../dom";
 
 export type Values = Record<string, string>;
 
+/** A number to hundredths, without a minus sign before 0. */
+export const signed = (value: number) => (Math.abs(value) < 0.005 ? 0 : value).toFixed(2).replace("-", "−");
+
 /** Writes the sentence; returns what sets its numbers. */
 export function told(element: HTMLElement, template: string): (values: Values) => void {
   const places = new Map<string, HTMLElement[]>();

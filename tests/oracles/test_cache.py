@@ -326,27 +326,86 @@ def test_what_a_static_cache_refuses():
 
 
 @pytest.mark.parametrize("name", ["rope", "fox", "cope"])
-def test_a_ring_without_gradients_copies_once_in_many_tokens(name):
-    """Outputs are those with gradients, where every token copies; a fork goes on from what the ring was."""
+def test_the_memory_of_a_ring_is_its_capacity_without_gradients_too(name):
+    """Outputs are those with gradients; a fork goes on from what the ring was. A static ring stays in one memory."""
     torch.manual_seed(0)
     module, _, cache = decoded(name, Positions.from_mask(PADDED))
     ring = copied = cache.ring(7, sinks=2)
-    memory = set()
-    for n in range(150):
+    with torch.no_grad():
+        static = ring.static()
+    size, memory = 2 * 4 * 7 * 8 * 4, static.k.data_ptr()
+    for n in range(40):
         x, at = torch.randn(2, 1, 32), Positions.decode([5 + n, 4 + n])
         expected, copied = module.decode(x, at, copied)
         with torch.no_grad():
             earlier, (out, ring) = ring, module.decode(x, at, ring)
-            if n == 100:
+            of_static, static = module.decode(x, at, static)
+            if n == 30:
                 before = [part.clone() for part in parts(earlier)]
                 fork, _ = module.decode(x + 1.0, at, earlier)
                 again, _ = module.decode(x, at, earlier)
                 torch.testing.assert_close(again, out)
                 assert not torch.allclose(fork, out)
                 assert all(map(torch.equal, parts(earlier), before))
-        memory.add(ring.k.untyped_storage().data_ptr())
         torch.testing.assert_close(out, expected)
-        assert ring.lengths.tolist() == copied.lengths.tolist()
-        assert ring.k.untyped_storage().nbytes() <= 2 * 4 * (7 + 64) * 8 * 4
-    assert len(memory) <= 5
-    assert copied.k.shape[2] == 7
+        torch.testing.assert_close(of_static, expected)
+        assert ring.lengths.tolist() == copied.lengths.tolist() == static.lengths.tolist()
+        assert ring.k.untyped_storage().nbytes() <= size
+        assert (static.k.untyped_storage().nbytes(), static.k.data_ptr()) == (size, memory)
+
+
+@torch.no_grad()
+def test_a_ring_that_fills_up_copies_nothing():
+    module, x, cache = decoded("rope", tokens=3)
+    ring, memory = cache.ring(20), set()
+    for n in range(3, 20):
+        _, ring = module.decode(x[:, :1], Positions.decode([n, n]), ring)
+        memory.add(ring.k.untyped_storage().data_ptr())
+    assert len(memory) == 1
+
+
+@torch.no_grad()
+def test_one_graph_over_all_steps_of_a_static_ring():
+    torch._dynamo.reset()
+    module, x, cache = decoded("rope", Positions.from_mask(PADDED))
+    graphs = CompileCounter()
+    step = torch.compile(module.decode, backend=graphs, fullgraph=True)
+    ring, static = cache.ring(6, sinks=2), cache.ring(6, sinks=2).static()
+    for n in range(9):
+        at = Positions.decode([5 + n, 4 + n])
+        expected, ring = module.decode(x[:, n % 6, None], at, ring)
+        out, static = step(x[:, n % 6, None], at, static)
+        torch.testing.assert_close(out, expected)
+    assert graphs.frame_count == 1
+
+
+@torch.no_grad()
+def test_a_static_ring_drops_the_oldest_where_positions_were_left_out():
+    """Columns follow the order of tokens, not their numbers: 0, 1, 20, 21 and then 40 drops 0."""
+    module, x, cache = decoded("rope", tokens=2)
+    ring = cache.ring(4).static()
+    for n in (20, 21, 40, 41, 42):
+        at = Positions(torch.tensor([[n], [n]]), torch.tensor([[n], [n]]), torch.zeros(2, 1, dtype=torch.int64))
+        _, ring = module.decode(x[:, :1], at, ring)
+        assert len(set(ring.at.order[0].tolist())) == 4 or n == 20
+    assert sorted(ring.at.order[0].tolist()) == [21, 40, 41, 42]
+
+
+@torch.no_grad()
+def test_what_a_static_ring_refuses():
+    module, x, cache = decoded("rope")
+    ring = cache.ring(7).static()
+    assert ring.crop(5).lengths.tolist() == [5, 5]
+    with pytest.raises(ValueError, match=r"^at: a static ring takes one token of a row at a time"):
+        ring.extend(ring.k[:, :, :2], ring.v[:, :, :2], Positions.arange(2, 2, 6))
+    with pytest.raises(ValueError, match=r"^mask: a ring has no columns that stay"):
+        module.decode(x[:, :1], Positions.decode([6, 6]), ring, mask=torch.ones(1, 1, 1, 7, dtype=torch.bool))
+    _, ring = module.decode(x[:, :1], Positions.decode([6, 6]), ring)
+    with pytest.raises(ValueError, match=r"^lengths: a row of the ring is full"):
+        ring.crop(5)
+    with pytest.raises(ValueError, match=r"^capacity: the ring has 7, got 8"):
+        cache.ring(7).static(8)
+    packed = Attention(32, 4, create("rope", **SIZES))
+    _, documents = packed.decode(torch.randn(1, 8, 32), Positions.packed([0, 4, 8]))
+    with pytest.raises(ValueError, match=r"^cache: its documents hold 8 tokens, got a ring of 5 for one document"):
+        documents.ring(5).static()

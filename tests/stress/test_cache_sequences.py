@@ -14,7 +14,9 @@ import torch
 
 from field_bugs.worlds import ROW_BY_ROW, attention, tokens
 from posenc import Attention, KeyValueCache, Positions, attend
-from posenc.attention.cached_tokens import parts_with_states
+from posenc.attention.cache import PagedCache, StaticCache
+from posenc.attention.cached_tokens import parts_with_states, places
+from posenc.structure import why_not_fused
 from sampling import WITHOUT_STATES
 
 ALLOWED = 2e-11  # float64: sums in another order, and keys turned again and again
@@ -71,7 +73,8 @@ class Sequence:
         return tokens(batch, length, dtype=torch.float64, seed=self.seed)
 
     def step(self) -> None:
-        self.draw.choice([self.decode, self.decode, self.crop, self.reorder, self.evict, self.keep_in_ring])()
+        operations = [self.decode, self.decode, self.crop, self.reorder, self.evict, self.keep_in_ring, self.keep_in_place]
+        self.draw.choice(operations)()
 
     def decode(self) -> None:
         count = self.draw.randint(1, 3)
@@ -79,6 +82,8 @@ class Sequence:
             return
         x = self.new(len(self.rows), count)
         at = Positions.arange(len(self.rows), count, torch.tensor(self.next))
+        if isinstance(self.cache, PagedCache):
+            self.cache = self.cache.reserve([position + count for position in self.next])
         outputs, self.cache = self.module.decode(x, at, self.cache)
         for row, held in enumerate(self.rows):
             for n in range(count):
@@ -105,13 +110,16 @@ class Sequence:
         self.done.append(f"crop {lengths}")
 
     def reorder(self) -> None:
-        rows = [self.draw.randrange(len(self.rows)) for _ in range(self.draw.randint(1, 3))]
+        if isinstance(self.cache, PagedCache):  # which refuses a row twice
+            rows = self.draw.sample(range(len(self.rows)), self.draw.randint(1, len(self.rows)))
+        else:
+            rows = [self.draw.randrange(len(self.rows)) for _ in range(self.draw.randint(1, 3))]
         self.cache = self.cache.reorder(rows)
         self.rows, self.next = [list(self.rows[row]) for row in rows], [self.next[row] for row in rows]
         self.done.append(f"reorder {rows}")
 
     def evict(self) -> None:
-        if self.with_states:
+        if self.with_states or isinstance(self.cache, StaticCache):
             return  # the lists would have to keep states: the laws try these
         renumber = self.draw.random() < 0.5
         keep = torch.zeros(self.cache.k.shape[0], self.cache.k.shape[2], dtype=torch.bool)
@@ -134,7 +142,7 @@ class Sequence:
         self.done.append(f"evict {[len(held) for held in kept]}{' renumber' if renumber else ''}")
 
     def keep_in_ring(self) -> None:
-        if self.ring is not None or self.with_states or self.draw.random() < 0.6:
+        if self.ring is not None or self.with_states or isinstance(self.cache, StaticCache) or self.draw.random() < 0.6:
             return
         sinks = self.draw.randint(0, 2)
         self.ring = (sinks + self.draw.randint(1, 6), sinks)
@@ -143,6 +151,19 @@ class Sequence:
             while len(held) > self.ring[0]:
                 del held[sinks]
         self.done.append(f"ring {self.ring}")
+
+    def keep_in_place(self) -> None:
+        """Memory that is written by index: columns, blocks of one store, or the ring's places."""
+        if isinstance(self.cache, StaticCache) or self.draw.random() < 0.5:
+            return
+        if self.ring is not None:
+            self.cache = self.cache.static()
+        elif self.draw.random() < 0.5 or why_not_fused(self.module.encoding):
+            self.cache = self.cache.static(LONGEST)
+        else:
+            size = self.draw.randint(1, 5)
+            self.cache = self.cache.paged(size, len(self.rows) * -(-LONGEST // size))
+        self.done.append(type(self.cache).__name__)
 
     def near(self, got: torch.Tensor, wanted: torch.Tensor) -> None:
         apart = float((got - wanted).detach().abs().max())
@@ -180,12 +201,33 @@ def test_encodings_without_and_with_states_are_tried():
 
 
 @torch.no_grad()
-@pytest.mark.parametrize("fault", ["crop keeps one more", "rows stay", "keys turned twice", "the newest is dropped"])
+def test_every_kind_of_memory_is_tried():
+    kinds = set()
+    for number in range(150):
+        sequence = Sequence(NAMES[number % 7], number)
+        for _ in range(6):
+            sequence.step()
+        kinds.add(type(sequence.cache).__name__)
+    assert kinds == {"KeyValueCache", "RingCache", "StaticCache", "StaticRing", "PagedCache"}
+
+
+FAULTS = [
+    "crop keeps one more",
+    "rows stay",
+    "keys turned twice",
+    "the newest is dropped",
+    "the newest place",
+    "a block twice",
+]
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("fault", FAULTS)
 def test_the_sequences_find_what_is_planted(fault, monkeypatch):
     from posenc.attention import cache as module
-    from posenc.attention.cache import RingCache
+    from posenc.attention.cache import RingCache, StaticRing
 
-    crop, reorder, moved = KeyValueCache.crop, KeyValueCache.reorder, module.moved
+    crop, reorder, moved, with_blocks = KeyValueCache.crop, KeyValueCache.reorder, module.moved, module.with_blocks
 
     def one_more(self, lengths):
         longer = [min(n + 1, int(most)) for n, most in zip(lengths, self.lengths, strict=True)]
@@ -198,13 +240,22 @@ def test_the_sequences_find_what_is_planted(fault, monkeypatch):
         return moved(*moved(k, v, by, encoding), by, encoding)
 
     def newest(self, tokens):
-        return KeyValueCache.crop(self, [min(int(n), self.capacity - tokens) for n in self.lengths])
+        return places(self.at.expand(len(self.k)))[0] < self.capacity - tokens
+
+    def newest_place(self, at):
+        order = self.at.order.masked_fill(self.at.document < 0, -1)
+        return order.argmax(dim=1, keepdim=True), ""
+
+    def block_twice(table, lengths, size, blocks):
+        return with_blocks(table, lengths, size, blocks).clamp(max=1)
 
     target, name, wrong = {
         "crop keeps one more": (KeyValueCache, "crop", one_more),
         "rows stay": (KeyValueCache, "reorder", stays),
         "keys turned twice": (module, "moved", twice),
-        "the newest is dropped": (RingCache, "with_room", newest),
+        "the newest is dropped": (RingCache, "kept", newest),
+        "the newest place": (StaticRing, "columns", newest_place),
+        "a block twice": (module, "with_blocks", block_twice),
     }[fault]
     monkeypatch.setattr(target, name, wrong)
     with pytest.raises((AssertionError, ValueError)):

@@ -4,11 +4,14 @@
     cache.reorder(rows)            rows in another order, some of them twice: beams, forks of a prompt
     cache.evict(keep)              some tokens are dropped; the others keep their positions, or are numbered anew
     cache.ring(capacity, sinks=4)  from now on at most `capacity` tokens a row: the first four and the latest
+    cache.stored_in(torch.int8)    keys and values in fewer bits, with a scale for each head and token
     cache.static(capacity)         memory of a fixed size, which decoding writes by index: one graph over all steps
+    ring.static()                  the same for a ring: a new token is written over the oldest
+    cache.paged(size, blocks)      the same in blocks of one store, and a table of the blocks of every row
 
-A cache is a value, except for the static one. Each of these returns a new one, in which keys, values, positions and what
-was read of hidden states belong together row by row; the old one stays as it was, so that a copy is free. What is refused
-has changed nothing.
+A cache is a value, except for those that are static. Each of these returns a new one, in which keys, values, positions and
+what was read of hidden states belong together row by row; the old one stays as it was, so that a copy is free. What is
+refused has changed nothing.
 
 Legend: b batch, g key heads, s stored tokens, m kept tokens, c columns, t new tokens, dh channels of a head.
 """
@@ -21,6 +24,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import torch
 from torch import Tensor
+from torch.nn import functional
 from torch.utils import _pytree
 
 from posenc.attention.cached_tokens import (
@@ -30,25 +34,34 @@ from posenc.attention.cached_tokens import (
     first_tokens,
     index_of_rows,
     moved,
+    order_of_real,
     parts_with_states,
     places,
     rotating,
     rows_at,
     rows_of,
+    spread,
+    spread_at,
+    spread_heads,
     taken_at,
     taken_columns,
 )
+from posenc.attention.fewer_bits import DTYPES, packed, unpacked, width
+from posenc.attention.pages import slots, with_blocks
 from posenc.encoding import PositionalEncoding
+from posenc.encodings.xpos import XPos
 from posenc.kernels.eager import transformed
 from posenc.positions import Positions
+from posenc.structure import why_not_fused
 from posenc.support import checks
-from posenc.support.checked import checked, checked_on_failure
+from posenc.support.checked import INT64, checked, checked_on_failure
 from posenc.support.checks import shown
 from posenc.support.identity import label
-from posenc.support.tensors import check_accepted
+from posenc.support.tensors import check_accepted, integers
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Bool, Float, Int
+
 
 SPARE = 64  # tokens that a copy leaves room for, or an eighth of them where that is more
 
@@ -72,6 +85,7 @@ class KeyValueCache:
 
     encoding   what rotated the keys: another one is refused, and `evict` turns keys with it. None: not known
     room       the memory that `extend` may write to without copying, where no gradient is recorded; None: it copies
+    dtype      in which attention reads keys and values that are stored in fewer bits; None: as they are stored
     """
 
     k: Float[Tensor, "b g s dh"]
@@ -79,6 +93,7 @@ class KeyValueCache:
     at: Positions
     encoding: PositionalEncoding | None = None
     room: Room | None = field(default=None, repr=False)
+    dtype: torch.dtype | None = None
 
     @property
     def lengths(self) -> Int[Tensor, "b"]:
@@ -86,10 +101,16 @@ class KeyValueCache:
         dropped without `renumber`."""
         return (self.at.document >= 0).sum(dim=1).expand(self.k.shape[0])
 
+    def read(self) -> tuple[Float[Tensor, "b g s dh"], Float[Tensor, "b g s dh"]]:
+        """Keys and values as attention reads them."""
+        return (self.k, self.v) if self.dtype is None else (unpacked(self.k, self.dtype), unpacked(self.v, self.dtype))
+
     @checked_on_failure
     def extend(self, k: Float[Tensor, "b g t dh"], v: Float[Tensor, "b g t dh"], at: Positions) -> Self:
         """Raises ValueError for keys or values of other rows, heads or channels than the cache has."""
         at, held = self._longer(k, v, at), self.k.shape[2]
+        if self.dtype is not None:
+            k, v = packed(k, self.k.dtype), packed(v, self.v.dtype)
         room = _room_for(self, k.shape[2])
         if room is None:
             return replace(self, k=torch.cat([self.k, k], dim=2), v=torch.cat([self.v, v], dim=2), at=at, room=None)
@@ -107,12 +128,13 @@ class KeyValueCache:
     def _check(self, k: Tensor, v: Tensor, at: Positions) -> None:
         """Raises ValueError and TypeError for keys and values that do not go on after those of the cache."""
         for name, held, new in (("k", self.k, k), ("v", self.v, v)):
-            if new.dtype != held.dtype or new.device != held.device:
-                raise TypeError(f"{name}: expected {held.dtype} on {held.device} as in the cache, got {shown(new)}")
-            if new.shape[:2] != held.shape[:2] or new.shape[3] != held.shape[3] or new.shape[2] != at.length:
+            dtype, channels = (held.dtype, held.shape[3]) if self.dtype is None else (self.dtype, width(held))
+            if new.dtype != dtype or new.device != held.device:
+                raise TypeError(f"{name}: expected {dtype} on {held.device} as in the cache, got {shown(new)}")
+            if new.shape[:2] != held.shape[:2] or new.shape[3] != channels or new.shape[2] != at.length:
                 raise ValueError(
-                    f"{name}: expected {list(held.shape)} as the cache has, with the {at.length} tokens of `at`, "
-                    f"got {list(new.shape)}"
+                    f"{name}: expected {[*held.shape[:3], channels]} as the cache has, with the {at.length} tokens of "
+                    f"`at`, got {list(new.shape)}"
                 )
 
     @checked_on_failure
@@ -163,6 +185,16 @@ class KeyValueCache:
         as running sums are of the last one; and with `renumber` for an encoding whose keys hold positions otherwise than by
         a rotation that adds up, and for positions of several coordinates or of real numbers.
         """
+        index, at = self.left(keep)
+        kept = replace(self, k=taken_columns(self.k, index), v=taken_columns(self.v, index), at=at, room=None)
+        if not renumber:
+            return kept
+        at, by = counted_anew(at)
+        k, v = (packed(x, self.k.dtype) for x in moved(*kept.read(), by, rotating(self.encoding)))
+        return replace(kept, k=k, v=v, at=at)
+
+    def left(self, keep: Bool[Tensor, "#b s"]) -> tuple[Int[Tensor, "b m"], Positions]:
+        """The columns that `evict` keeps, and their positions. Raises as it does."""
         rows, stored = self.k.shape[0], self.k.shape[2]
         if keep.shape not in ((rows, stored), (1, stored)) or keep.is_meta:
             raise ValueError(
@@ -176,12 +208,32 @@ class KeyValueCache:
         count = keep.sum(dim=1)
         most = int(count.max()) if rows else 0
         index = (~keep).to(torch.uint8).argsort(dim=1, stable=True)[:, :most]  # kept tokens first, as they stand
-        at = taken_at(at, index, torch.arange(most, device=count.device) < count[:, None])
-        k, v = taken_columns(self.k, index), taken_columns(self.v, index)
-        if renumber:
-            at, by = counted_anew(at)
-            k, v = moved(k, v, by, rotating(self.encoding))
-        return replace(self, k=k, v=v, at=at, room=None)
+        return index, taken_at(at, index, torch.arange(most, device=count.device) < count[:, None])
+
+    @checked_on_failure
+    def stored_in(self, dtype: torch.dtype) -> Self:
+        """The same tokens with keys and values in bfloat16, float16 or int8, as those to come are stored too.
+
+        int8 is x ≈ scale · n with scale = max|x| / 127 of each head and token, kept in fp32 beside the channels: dh + 4
+        bytes. A number x is off by at most 2⁻⁸ |x| in bfloat16, 2⁻¹¹ |x| in float16 (up to 65 504), max|x| / 254 in int8;
+        docs/caches.md has measured errors of outputs. Attention reads them in the dtype that they had. Positions and states
+        stay as they are.
+
+        Raises ValueError for another dtype, for a cache that is stored in fewer bits already, and in float16 and int8, by
+        name, for an encoding whose pairs of a key grow apart with its position (xPos); RuntimeError for int8 where
+        gradients would have to follow.
+        """
+        if dtype not in DTYPES or self.dtype is not None:
+            held = "as they were computed" if self.dtype is None else f"in {self.k.dtype} already"
+            raise ValueError(f"dtype: expected one of {', '.join(map(str, DTYPES))} for keys {held}, got {shown(dtype)}")
+        for part in [] if self.encoding is None else self.encoding.modules():
+            if isinstance(part, XPos) and dtype is not torch.bfloat16:
+                raise ValueError(
+                    f"dtype: pairs of a key of {label(part)} grow apart with its position, beyond float16 and a scale for "
+                    "all of them; store torch.bfloat16"
+                )
+        k, v = packed(self.k, dtype), packed(self.v, dtype)
+        return replace(self, k=k, v=v, room=None, dtype=self.k.dtype)
 
     def static(self, capacity: int) -> StaticCache:
         """The same tokens in memory for `capacity` tokens a row, which decoding writes by index.
@@ -190,6 +242,13 @@ class KeyValueCache:
         where two tokens of a row share one.
         """
         return StaticCache.of(self, capacity)
+
+    def paged(self, size: int, blocks: int) -> PagedCache:
+        """The same tokens in `blocks` blocks of `size` tokens, one store for all rows, which decoding writes by index.
+
+        Padding goes. Raises ValueError for too few blocks, and by name for an encoding that is more than a score_mod.
+        """
+        return PagedCache.of_tokens(self, size, blocks)
 
     @checked_on_failure
     def ring(self, capacity: int, *, sinks: int = 0) -> RingCache:
@@ -207,14 +266,15 @@ class KeyValueCache:
             if part.earlier is None or part.earlier > capacity - sinks:
                 needed = "all tokens" if part.earlier is None else f"the {part.earlier} latest tokens"
                 raise ValueError(f"capacity: {label(part)} goes on from {needed} of a row, got room for {capacity - sinks}")
-        return RingCache(self.k, self.v, self.at, self.encoding, capacity=capacity, sinks=sinks).with_room(0)
+        ring = RingCache(self.k, self.v, self.at, self.encoding, dtype=self.dtype, capacity=capacity, sinks=sinks)
+        return ring if self.k.shape[2] <= capacity else ring.evict(ring.kept(0))
 
 
 @dataclass(frozen=True, eq=False)
 class RingCache(KeyValueCache):
     """At most `capacity` tokens a row: the first `sinks` ones and the latest. Each new token takes the place of the oldest
-    of the others, row by row. Its memory is its capacity and, without gradients, an eighth more: columns of dropped tokens
-    are padding until that is full, so that most tokens copy nothing.
+    of the others, row by row. Its memory is its capacity. A full ring is copied for each new token, since the earlier one
+    stays as it was; `static` writes over the oldest instead.
 
     A token sees what the ring holds once it is in there. `Attention.decode` writes the tokens of one call one after the
     other, so that the size of a call changes nothing.
@@ -223,19 +283,12 @@ class RingCache(KeyValueCache):
     capacity: int = 1
     sinks: int = 0
 
-    def with_room(self, tokens: int) -> Self:
-        """The ring without the tokens whose places the next `tokens` ones take."""
-        columns = self.k.shape[2] + tokens
-        if columns <= self.capacity:
-            return self
+    def kept(self, tokens: int) -> Bool[Tensor, "b s"]:
+        """Which tokens stay where the next ones take the places of others."""
         at = self.at.expand(self.k.shape[0])
         place, count = places(at)
         latest = self.capacity - self.sinks - tokens
-        keep = (at.document >= 0) & ((place < self.sinks) | (place >= count - latest))
-        if self.room is None or columns > self.capacity + _spare(self.capacity):
-            return self.evict(keep)
-        document = at.document.masked_fill(~keep, -1)
-        return replace(self, at=Positions(at.coords, at.order, document, None, at.tables, at.states))
+        return (at.document >= 0) & ((place < self.sinks) | (place >= count - latest))
 
     def extend(self, k: Tensor, v: Tensor, at: Positions) -> Self:
         """Raises ValueError for more tokens than the ring has places for, and as that of `KeyValueCache`."""
@@ -243,17 +296,33 @@ class RingCache(KeyValueCache):
             raise ValueError(
                 f"at: expected at most {self.capacity - self.sinks} tokens, for which the ring has places, got {at.length}"
             )
+        if self.k.shape[2] + at.length <= self.capacity:
+            return super().extend(k, v, at)
         self._check(k, v, at)
-        return super(RingCache, self.with_room(at.length)).extend(k, v, at)
+        index, held = self.left(self.kept(at.length))
+        k, v = (taken_columns(old, index, packed(x, old.dtype)) for old, x in ((self.k, k), (self.v, v)))
+        return replace(self, k=k, v=v, at=Positions.cat([held, at.expand(len(k))]), room=None)
 
     def crop(self, lengths: int | Tensor | Sequence[int]) -> Self:
         """Raises ValueError for a ring that is full: it has dropped what rejected tokens took the places of."""
+        self.check_not_full()
+        return super().crop(lengths)
+
+    def check_not_full(self) -> None:
         if bool((self.lengths >= self.capacity).any()):
             raise ValueError(
                 "lengths: a row of the ring is full, and the tokens that rejected ones replaced are gone; go back to the "
                 "cache as it was before them, which is still what it was"
             )
-        return super().crop(lengths)
+
+    def static(self, capacity: int | None = None) -> StaticRing:
+        """The same ring in memory of its capacity, in which decoding writes a new token over the oldest."""
+        if capacity not in (None, self.capacity):
+            raise ValueError(f"capacity: the ring has {self.capacity}, got {capacity}; leave it out")
+        return StaticRing.of_ring(self)
+
+    def paged(self, size: int, blocks: int) -> PagedCache:
+        raise ValueError("cache: a ring has no blocks; make the cache that it was made of paged")
 
 
 @dataclass(frozen=True, eq=False)
@@ -268,7 +337,7 @@ class StaticCache(KeyValueCache):
     A token stands in the column of its `order`, so that rows of other lengths need no padding, and a rolled back row goes
     on in its own column. Columns that hold no token have document -1.
     `crop` shares its memory with the cache that it is made of: go on with one of the two. `reorder` copies. Drop tokens
-    (`evict`, `ring`) before the cache is made static.
+    (`evict`, `ring`) and store them in fewer bits before the cache is made static.
     """
 
     @classmethod
@@ -277,34 +346,22 @@ class StaticCache(KeyValueCache):
         """The tokens of a cache, each in the column of its order. Raises ValueError where they do not fit or share one."""
         checks.whole(capacity=capacity)
         at = cache.at.expand(cache.k.shape[0])
-        real = at.document >= 0
-        order = at.order.masked_fill(~real, -1)
+        order = order_of_real(at)
         if bool((order >= capacity).any()):
             row = int((order >= capacity).any(dim=1).nonzero()[0])
             raise ValueError(f"capacity: row {row} holds a token of order {order[row].max()}, got {capacity} columns")
-        placed = order.sort(dim=1).values
-        if bool(((placed.diff(dim=1) == 0) & (placed[:, 1:] >= 0)).any()) or bool((real & (at.order < 0)).any()):
-            raise ValueError("cache: two tokens of a row have the same order, or one below 0; number them apart")
-        rows, columns = real.nonzero(as_tuple=True)
-        into = rows, order[rows, columns]
+        k, v = (spread_heads(x, order, capacity) for x in (cache.k, cache.v))
+        return cls(k, v, spread_at(at, order, capacity), cache.encoding, dtype=cache.dtype)
 
-        def spread(x: Tensor, empty: float = 0) -> Tensor:
-            """[b, s, …] to [b, c, …]"""
-            room = x.new_full((x.shape[0], capacity, *x.shape[2:]), empty)
-            room[into] = x.detach()[rows, columns]
-            return room
-
-        k, v = (spread(x.transpose(1, 2)).transpose(1, 2) for x in (cache.k, cache.v))
-        states = {owner: tuple(map(spread, of_owner)) for owner, of_owner in at.states.items()}
-        column = torch.arange(capacity, device=order.device).repeat(len(order), 1)
-        held = Positions(spread(at.coords), column, spread(at.document, -1), states=states)
-        return cls(k, v, held, cache.encoding)
+    def columns(self, at: Positions) -> tuple[Int[Tensor, "b t"], str]:
+        """Where these tokens are written, and what is wrong with the order {} of one whose column there is not."""
+        return at.order, f"the static cache has columns for order 0 … {self.k.shape[2] - 1}, and none for padding"
 
     @checked_on_failure
     def extend(self, k: Tensor, v: Tensor, at: Positions) -> Self:
         """Writes the tokens of `at` into their columns and returns this very cache.
 
-        Raises ValueError for padding among them and for an order that has no column, in eager code on the CPU;
+        Raises ValueError for padding among them and for tokens that have no column, in eager code on the CPU;
         RuntimeError where gradients would have to follow, and as that of `KeyValueCache`.
         """
         if torch.is_grad_enabled() and (k.requires_grad or v.requires_grad):
@@ -313,20 +370,22 @@ class StaticCache(KeyValueCache):
         at, held = at.expand(k.shape[0]), self.at
         if held.states.keys() != at.states.keys():
             raise ValueError("at: carries other states than the cache holds; decode with the encoding that wrote it")
-        fits = (at.order >= 0) & (at.order < self.k.shape[2]) & (at.document >= 0)
-        columns = (
-            f"at: the static cache has columns for order 0 … {self.k.shape[2] - 1}, and none for padding, got order {{}}"
-        )
-        check_accepted(at.order, fits, columns)
-        into: Any = torch.arange(len(k), device=k.device)[:, None], at.order
-        for room, new in ((self.k, k), (self.v, v)):
-            room.transpose(1, 2)[into] = new.transpose(1, 2)
-        for room, new in ((held.coords, at.coords), (held.document, at.document)):
+        column, why = self.columns(at)
+        fits = (at.order >= 0) & (column >= 0) & (column < self.k.shape[2]) & (at.document >= 0)
+        check_accepted(at.order, fits, f"at: {why}, got order {{}}")
+        into: Any = torch.arange(len(k), device=k.device)[:, None], column
+        self.write(packed(k, self.k.dtype), packed(v, self.v.dtype), column)
+        for room, new in ((held.coords, at.coords), (held.order, at.order), (held.document, at.document)):
             room[into] = new
         for owner, rooms in held.states.items():
             for room, new in zip(rooms, at.states[owner], strict=True):
                 room[into] = new
         return self
+
+    def write(self, k: Tensor, v: Tensor, column: Int[Tensor, "b t"]) -> None:
+        row = torch.arange(len(k), device=k.device)[:, None]
+        for room, new in ((self.k, k), (self.v, v)):
+            room.transpose(1, 2)[row, column] = new.transpose(1, 2)
 
     def crop(self, lengths: int | Tensor | Sequence[int]) -> Self:
         return replace(self, at=first_of_each_row(self.at, lengths))
@@ -344,7 +403,122 @@ class StaticCache(KeyValueCache):
         raise ValueError("cache: a static cache drops no tokens; evict first, and make what is left static")
 
     def ring(self, capacity: int, *, sinks: int = 0) -> Any:
-        raise ValueError("cache: a static cache is no ring; make a ring of the cache that it was made of")
+        raise ValueError("cache: a static cache becomes no ring; make a ring of the cache that it was made of")
+
+    def stored_in(self, dtype: torch.dtype) -> Self:
+        raise ValueError("cache: a static cache stays as it is stored; store the cache that it was made of in fewer bits")
+
+
+@dataclass(frozen=True, eq=False)
+class StaticRing(StaticCache, RingCache):
+    """A ring in memory of its capacity: `Attention.decode` writes a new token over the oldest, and returns it."""
+
+    @classmethod
+    def of_ring(cls, ring: RingCache) -> StaticRing:
+        """Raises ValueError for rows of several documents, each of which has its own sinks and latest tokens."""
+        at, capacity = ring.at.expand(ring.k.shape[0]), ring.capacity
+        order = order_of_real(at)
+        if ring.k.shape[2] > capacity:
+            raise ValueError(
+                f"cache: its documents hold {ring.k.shape[2]} tokens, got a ring of {capacity} for one document"
+            )
+        place = order.masked_fill(order < 0, INT64).argsort(dim=1).argsort(dim=1).masked_fill(order < 0, -1)
+        k, v = (spread_heads(x, place, capacity) for x in (ring.k, ring.v))
+        held = spread_at(at, place, capacity)
+        return cls(k, v, held, ring.encoding, dtype=ring.dtype, capacity=capacity, sinks=ring.sinks)
+
+    def columns(self, at: Positions) -> tuple[Int[Tensor, "b t"], str]:
+        """The first that holds no token, or that of the oldest after the sinks; none for several tokens at once."""
+        real, column = self.at.document >= 0, torch.arange(self.capacity, device=at.order.device)
+        age = torch.where(real, self.at.order, column - self.capacity).masked_fill(real & (column < self.sinks), INT64)
+        found = age.argmin(dim=1, keepdim=True) if at.length == 1 else torch.full_like(at.order, -1)
+        return found, "a static ring takes one token of a row at a time, and no padding"
+
+    def crop(self, lengths: int | Tensor | Sequence[int]) -> Self:
+        self.check_not_full()
+        return super().crop(lengths)
+
+
+@dataclass(frozen=True, eq=False)
+class PagedCache(StaticCache):
+    """Tokens of all rows in blocks of one store. `Attention.decode` writes to it and returns it, without gradients.
+
+        paged = cache.paged(size=16, blocks=64)
+        paged = paged.reserve(paged.lengths + 1)                blocks for the next token of every row
+        output, paged = layer.decode(x, Positions.decode(paged.lengths), paged)
+
+    The token of order n of row r stands in the slot table[r, n // size] · size + n % size of the store.
+
+    k, v    views [b, g, blocks · size, dh] of the store, the same for all rows; `store` is [blocks, size, g, dh]
+    at      of every row what each slot is for it: document -1 where the slot holds no token of the row. So a kernel reads
+            the store with score_mod(encoding, at_q, paged.at) and mask_mod(at_q, paged.at), and `attend` as it is
+    table   the blocks of every row in their order, -1 where there is none
+
+    `crop` gives blocks back and shares the memory, as `reorder` does: go on with one of the two.
+    """
+
+    table: Int[Tensor, "b n"] = field(default_factory=lambda: torch.zeros(0, 0, dtype=torch.int64))
+    size: int = 1
+
+    @classmethod
+    @checked_on_failure
+    def of_tokens(cls, cache: KeyValueCache, size: int, blocks: int) -> PagedCache:
+        checks.whole(size=size, blocks=blocks)
+        if cache.encoding is None:
+            raise ValueError("cache: does not know its encoding; make it with its encoding")
+        if why := why_not_fused(cache.encoding):
+            raise ValueError(f"encoding: no score_mod expresses {label(cache.encoding)}: {why}; use cache.static(capacity)")
+        at = cache.at.expand(cache.k.shape[0])
+        order = order_of_real(at)
+        table = with_blocks(
+            order.new_empty(len(order), 0), functional.pad(order, (1, 0), value=-1).amax(1) + 1, size, blocks
+        )
+        slot = slots(table, order, size)
+        k, v = (
+            spread(x.transpose(1, 2).flatten(0, 1)[None], slot.view(1, -1), blocks * size)
+            .transpose(1, 2)
+            .expand(len(slot), -1, -1, -1)
+            for x in (cache.k, cache.v)
+        )
+        held = spread_at(at, slot, blocks * size)
+        return cls(k, v, held, cache.encoding, dtype=cache.dtype, table=table, size=size)
+
+    @property
+    def store(self) -> tuple[Float[Tensor, "n size g dh"], Float[Tensor, "n size g dh"]]:
+        """Keys and values block by block, as vLLM has them: views."""
+        k, v = (x[0].transpose(0, 1).unflatten(0, (-1, self.size)) for x in (self.k, self.v))
+        return k, v
+
+    def reserve(self, lengths: Int[Tensor, "b"] | Sequence[int]) -> Self:
+        """The same store, in which every row has blocks for so many tokens. Raises ValueError where too few are free."""
+        wanted = integers("lengths", lengths, "[b], one for each row", self.table.device)
+        if len(wanted) != len(self.table):
+            raise ValueError(f"lengths: expected one for each of {len(self.table)} rows, got {len(wanted)}")
+        return replace(self, table=with_blocks(self.table, wanted, self.size, self.k.shape[2] // self.size))
+
+    def columns(self, at: Positions) -> tuple[Int[Tensor, "b t"], str]:
+        return slots(self.table, at.order, self.size), "padding, or a row without a block: call reserve(lengths) before"
+
+    def write(self, k: Tensor, v: Tensor, column: Int[Tensor, "b t"]) -> None:
+        for room, new in ((self.k, k), (self.v, v)):
+            room[0].transpose(0, 1)[column] = new.transpose(1, 2)
+
+    def crop(self, lengths: int | Tensor | Sequence[int]) -> Self:
+        cropped = super().crop(lengths)
+        last = cropped.at.order.masked_fill(cropped.at.document < 0, -1).amax(dim=1, keepdim=True)
+        first = torch.arange(self.table.shape[1], device=last.device) * self.size
+        return replace(cropped, table=self.table.masked_fill(first > last, -1))
+
+    def reorder(self, rows: Tensor | Sequence[int]) -> Self:
+        """The blocks of rows that are left out are free. Raises ValueError for a row that comes twice: both would be
+        written to the same blocks."""
+        held = len(self.table)
+        chosen = index_of_rows(rows, held)
+        table = rows_of(self.table, chosen)
+        if not isinstance(chosen, slice) and len(chosen.unique()) < len(chosen):
+            raise ValueError("rows: a row comes twice, and both would be written to its blocks; reorder before it is paged")
+        k, v = (x[:1].expand(len(table), -1, -1, -1) for x in (self.k, self.v))
+        return replace(self, k=k, v=v, at=rows_at(self.at, held, chosen), table=table)
 
 
 @dataclass(frozen=True, eq=False)
@@ -375,6 +549,9 @@ class MemoryCache(KeyValueCache):
     def static(self, capacity: int) -> StaticCache:
         raise ValueError("cache: holds a memory, whose size is fixed already; it is the same at every step")
 
+    def paged(self, size: int, blocks: int) -> PagedCache:
+        raise ValueError("cache: holds a memory, whose size is fixed already; it is the same at every step")
+
 
 def check_written_by(cache: KeyValueCache, encoding: PositionalEncoding) -> None:
     """Raises ValueError for a cache whose keys another encoding rotated; a copy of the same configuration is the same."""
@@ -395,8 +572,8 @@ def _room_for(cache: KeyValueCache, tokens: int) -> Room | None:
     """Memory with the cache's keys and values in front and room for `tokens` more after them, taken for the caller alone.
 
     It is copied where there is none, no more of it, or where another cache goes on from the same tokens already: with room
-    for an eighth more, so that a token costs no copy. None where gradients are recorded, in graphs and in torch.func, whose
-    tensors are not written to.
+    for an eighth more, so that a token costs no copy, and for a ring up to its capacity. None where gradients are recorded,
+    in graphs and in torch.func, whose tensors are not written to.
     """
     plain = type(cache.k) is Tensor and not torch.compiler.is_compiling() and not torch.is_grad_enabled()
     if not plain or transformed():
@@ -408,11 +585,9 @@ def _room_for(cache: KeyValueCache, tokens: int) -> Room | None:
         if tokens and fits and room.taken.setdefault(held, taker) is taker:
             room.ends.append(end)
             return room
-    size = end + _spare(end)
+    size = end + max(SPARE, end // 8)
+    if isinstance(cache, RingCache):
+        size = min(size, cache.capacity)
     k, v = (x.new_empty(*x.shape[:2], size, x.shape[3]) for x in (cache.k, cache.v))
     k[:, :, :held], v[:, :, :held] = cache.k, cache.v
     return Room(k, v, [held, end], {held: taker})
-
-
-def _spare(tokens: int) -> int:
-    return max(SPARE, tokens // 8)

@@ -5,6 +5,7 @@ Legend: b batch, g key heads, s stored tokens, m kept tokens, d channels.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -19,7 +20,7 @@ from posenc.encodings.bases.content_dependent import ReadsEarlierTokens, by_docu
 from posenc.positions import Consecutive, Positions
 from posenc.support import checks
 from posenc.support.identity import label
-from posenc.support.tensors import check_accepted, integers, readable
+from posenc.support.tensors import FEW, check_accepted, integers, readable
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Bool, Float, Int, Num
@@ -97,10 +98,49 @@ def taken_at(at: Positions, index: Int[Tensor, "b m"], real: Bool[Tensor, "b m"]
     return Positions(at.coords, at.order, at.document.masked_fill(~real, -1), None, at.tables, at.states)
 
 
-def taken_columns(x: Float[Tensor, "b g s d"], index: Int[Tensor, "#b m"]) -> Float[Tensor, "b g m d"]:
-    if readable(index) and bool((index == index[:1]).all()):
-        return x[:, :, index[0]] if len(index) else x[:, :, : index.shape[1]]
-    return x.gather(2, index[:, None, :, None].expand(*x.shape[:2], -1, x.shape[3]))
+def taken_columns(
+    x: Num[Tensor, "b g s d"], index: Int[Tensor, "#b m"], after: Num[Tensor, "b g t d"] | None = None
+) -> Num[Tensor, "b g n d"]:
+    """The columns at growing indices, and those `after` them, in one copy."""
+    more = [] if after is None else [after]
+    if not readable(index) or not bool((index == index[:1]).all()):
+        return torch.cat([x.gather(2, index[:, None, :, None].expand(*x.shape[:2], -1, x.shape[3])), *more], dim=2)
+    columns = index[0] if len(index) else torch.arange(index.shape[1])
+    ends = [0, *((columns.diff() != 1).nonzero().flatten() + 1).tolist(), len(columns)]
+    if len(ends) > FEW:
+        return torch.cat([x[:, :, columns], *more], dim=2)
+    runs = [x[:, :, int(columns[a]) : int(columns[b - 1]) + 1] for a, b in itertools.pairwise(ends) if b > a]
+    return torch.cat([*runs, *more] or [x[:, :, :0]], dim=2)
+
+
+def order_of_real(at: Positions) -> Int[Tensor, "b s"]:
+    """The order of every token, -1 of padding. Raises ValueError where two tokens of a row share one, and below 0."""
+    real = at.document >= 0
+    order = at.order.masked_fill(~real, -1)
+    placed = order.sort(dim=1).values
+    if bool(((placed.diff(dim=1) == 0) & (placed[:, 1:] >= 0)).any()) or bool((real & (at.order < 0)).any()):
+        raise ValueError("cache: two tokens of a row have the same order, or one below 0; number them apart")
+    return order
+
+
+def spread(x: Num[Tensor, "b s *d"], column: Int[Tensor, "b s"], size: int, empty: float = 0) -> Num[Tensor, "b n *d"]:
+    """Tokens in `size` columns, each in its own; one of column -1 goes, and other columns hold `empty`."""
+    room = x.new_full((x.shape[0], size, *x.shape[2:]), empty)
+    rows, held = (column >= 0).nonzero(as_tuple=True)
+    room[rows, column[rows, held]] = x.detach()[rows, held]
+    return room
+
+
+def spread_heads(x: Num[Tensor, "b g s d"], column: Int[Tensor, "b s"], size: int) -> Num[Tensor, "b g n d"]:
+    """The same, head by head: attention reads it half as long as one that is stored token by token."""
+    return spread(x.transpose(1, 2), column, size).transpose(1, 2).contiguous()
+
+
+def spread_at(at: Positions, column: Int[Tensor, "b s"], size: int) -> Positions:
+    """The positions of the same columns, with document -1 where no token is."""
+    states = {owner: tuple(spread(x, column, size) for x in of_owner) for owner, of_owner in at.states.items()}
+    coords, order = spread(at.coords, column, size), spread(at.order, column, size)
+    return Positions(coords, order, spread(at.document, column, size, -1), states=states)
 
 
 # Rows of a cache ------------------------------------------------------------------------------------------------------

@@ -175,7 +175,7 @@ class Attention(nn.Module):
         cache = KeyValueCache(k, v, held, self.encoding) if cache is None else cache.extend(k, v, held)
         if past is not None and cache is not past and cache.at.consecutive_in != "row":  # it was not seen that they go on
             _check_goes_on(at, past.at)
-        out = attend_rotated(q, cache.k, cache.v, self.encoding, at, cache.at, impl=impl, **options)
+        out = attend_rotated(q, *cache.read(), self.encoding, at, cache.at, impl=impl, **options)
         return self._merge(out), cache
 
     def _read(self, x: Tensor, at: Positions, past: Positions | None = None) -> tuple[Tensor, Positions]:
@@ -211,7 +211,7 @@ class Attention(nn.Module):
             read = read.expand(x.shape[0])
             cache = replace(cache, seen=read if cache.seen is None else Positions.cat([cache.seen, read]))
         q = self.encoding.rotate(self._split(self.query(x)), read, "query")
-        out = attend_rotated(q, cache.k, cache.v, self.encoding, read, cache.at, causal=causal, impl=impl, **options)
+        out = attend_rotated(q, *cache.read(), self.encoding, read, cache.at, causal=causal, impl=impl, **options)
         return self._merge(out), cache
 
     def _held(self, at: Positions) -> Positions:

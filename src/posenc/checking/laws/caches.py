@@ -15,7 +15,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from posenc.attention.cache import KeyValueCache
+from posenc.attention.cache import KeyValueCache, PagedCache
 from posenc.attention.module import Attention
 from posenc.checking.engine import Measured
 from posenc.checking.errors import NotApplicable
@@ -27,7 +27,7 @@ from posenc.encoding import PositionalEncoding
 from posenc.positions import Positions
 
 SIDES = ("right", "left")
-DRAFTS, LATER = 3, 2
+DRAFTS, LATER, BLOCK = 3, 2, 4
 CAPACITY, SINKS = 7, 2
 
 
@@ -50,6 +50,8 @@ class Rows:
 
     def decoded(self, x: Tensor, at: Positions, cache: KeyValueCache | None) -> tuple[Tensor, KeyValueCache]:
         """Raises NotApplicable where the backend that was asked for by name refuses."""
+        if isinstance(cache, PagedCache):
+            cache = cache.reserve([self.setting.length] * len(x))
         try:
             with torch.set_grad_enabled(torch.is_grad_enabled() and not self.writes):
                 return self.module.decode(x, at, cache, impl=self.setting.impl)
@@ -93,9 +95,10 @@ def _module(encoding: PositionalEncoding, setting: Setting) -> Attention:
     return with_projections_of(World(setting), encoding)
 
 
-def _refused(call: Any) -> KeyValueCache | None:
+def _refused(call: Any) -> Any:
+    """The cache, or None where it is refused."""
     try:
-        cache: KeyValueCache = call()
+        cache = call()
     except (TypeError, ValueError):
         return None
     return cache
@@ -106,13 +109,21 @@ def rollback_equals_never_seen(encoding: PositionalEncoding, setting: Setting) -
     """Drafts that are rolled back row by row, twice, leave what a row gives that has never seen them.
 
     Of three drafts even rows accept one and odd rows all. After them every row goes on with tokens of its own. A static
-    cache, to which drafts are written, does the same.
+    cache and a paged one, to which drafts are written, do the same.
     """
     module = _module(encoding, setting)
-    for side, static in itertools.product(SIDES, (False, True)):
+    for side, memory in itertools.product(SIDES, ("", "static, ", "paged, ")):
         rows = Rows(module, setting, setting.length - 8, side)
-        kind = f"{'static, ' if static else ''}padded on the {side}"
-        rows.cache, rows.writes = rows.cache.static(setting.length) if static else rows.cache, static
+        kind = f"{memory}padded on the {side}"
+        rows.writes = bool(memory)
+        if memory == "static, ":
+            rows.cache = rows.cache.static(setting.length)
+        elif memory:
+            blocks = setting.batch * -(-setting.length // BLOCK)
+            paged = _refused(lambda rows=rows, blocks=blocks: rows.cache.paged(BLOCK, blocks))
+            if paged is None:
+                continue
+            rows.cache = paged
         for _ in range(2):
             accepted = [n + (1 if row % 2 == 0 else DRAFTS) for row, n in enumerate(rows.read)]
             wrong = rows.world.draw("rejected", setting.batch, DRAFTS, setting.d_model)
@@ -186,22 +197,23 @@ def reordered_equals_rows(encoding: PositionalEncoding, setting: Setting) -> Ite
 @breaks("ring order", batch=1, length=12)
 def ring_equals_window(encoding: PositionalEncoding, setting: Setting) -> Iterator[Measured]:
     """A ring of seven tokens with two sinks gives what the first two and the latest five give, for tokens one by one and
-    several at once; it never holds more."""
+    several at once, and so does a static one; it never holds more."""
     module = _module(encoding, setting)
-    for side in SIDES:
+    for side, static in itertools.product(SIDES, (False, True)):
         rows = Rows(module, setting, 4, side)
         start = list(rows.read)
         try:
-            rows.cache = rows.cache.ring(CAPACITY, sinks=SINKS)
+            ring = rows.cache.ring(CAPACITY, sinks=SINKS)
         except ValueError as refused:
             raise NotApplicable(str(refused)) from refused
+        rows.cache, rows.writes = ring.static() if static else ring, static
         outputs = [rows.step(tokens) for tokens in (1, 3, 1, setting.length - 9)]
         yield Measured(float(max(rows.cache.k.shape[2] - CAPACITY, 0)), 0.0, "tokens held beyond the capacity")
-        out = torch.cat(outputs, dim=1)
+        out, kind = torch.cat(outputs, dim=1), f"{'static, ' if static else ''}padded on the {side}"
         for row, first in enumerate(start):
             heads = rows.heads(row, rows.read[row])
             expected = [
                 rows.attended(heads, n, [j for j in range(n + 1) if j < SINKS or j > n - (CAPACITY - SINKS)])
                 for n in range(first, rows.read[row])
             ]
-            yield close(out[row : row + 1], torch.cat(expected, dim=1), setting.dtype, f"row {row}, padded on the {side}")
+            yield close(out[row : row + 1], torch.cat(expected, dim=1), setting.dtype, f"row {row}, {kind}")

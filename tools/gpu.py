@@ -60,6 +60,7 @@ ON_CPU = (
 )
 TERMINAL = ("rich", "typer")
 LAB = ("-m", "posenc", "lab", "run")
+LAB_NEEDS = ("pydantic", "yaml", "lightning_fabric", "pyarrow", "duckdb", "typer")
 STEPS = (
     Step(
         "tests",
@@ -102,7 +103,15 @@ STEPS = (
         "The lab's preset gpu, as far as the time goes",
         (*LAB, "gpu", "--device", "cuda", "--out", "build/lab-gpu"),
         (*LAB, "--help"),
-        ("pydantic", "yaml", "lightning_fabric", "pyarrow", "duckdb", "typer"),
+        LAB_NEEDS,
+        verbatim=True,
+    ),
+    Step(
+        "long_text",
+        "The lab's preset long_text, as far as the time goes; called again, it continues",
+        (*LAB, "long_text", "--device", "cuda", "--workers", "8", "--out", "build/lab-long-text"),
+        (*LAB, "--help"),
+        LAB_NEEDS,
         verbatim=True,
     ),
 )

@@ -39,7 +39,7 @@ from posenc.lab.tasks.task import Task
 
 Precision = Literal["32-true", "bf16-mixed"]
 TextName = Literal["library", "prose", "prose_6000"]
-PRESETS = ("compare", "compare_text", "quick", "study", "far_context", "gpu", "micro", "words")
+PRESETS = ("compare", "compare_text", "quick", "study", "far_context", "long_text", "gpu", "micro", "words")
 TUNING_SEED = 1_000_000  # the seed of models that choose a learning rate, which are not compared
 SCORING = {"after", "then", "draws"}  # settings of a trial that do not affect its training
 DRAWS = 8  # draws of random positions that a model trained at random positions is scored at
@@ -74,12 +74,22 @@ class Strict(BaseModel):
 
 
 class Size(Strict):
-    """Sizes of the Transformer, the same in every arm."""
+    """Sizes of the Transformer, the same in every arm.
+
+    widening   hidden channels of the feed-forward network over d_model; SwiGLU has two matrices of this height and GELU one
+    block      gelu, or swiglu: SwiGLU with normalized queries and keys, as in Qwen 3 (`trial.model`)
+    """
 
     d_model: int = Field(default=128, ge=8)
     n_heads: int = Field(default=4, ge=1)
     n_layers: int = Field(default=2, ge=1)
     widening: int = Field(default=4, ge=1)
+    block: Literal["gelu", "swiglu"] = "gelu"
+
+    @model_serializer(mode="wrap")
+    def _without_default_block(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Older results do not name the block."""
+        return {name: value for name, value in serialize(self).items() if (name, value) != ("block", "gelu")}
 
     @model_validator(mode="after")
     def _heads_divide(self) -> Size:

@@ -35,6 +35,8 @@ RANDOMIZED, ABACUS, DROPPED = "+randomized", "+abacus", "+dropped"
 Numbering = Callable[[Tensor], Positions]  # the positions of rows, by their tokens
 KEPT = 7 / 8  # share of the steps before positions are dropped
 TABLE_STD = "table_std"  # an option of the lab: standard deviation of the initial rows of a learned table
+WINDOW = "window"  # an option of the lab: keys that a query sees, itself among them, in layers with an encoding
+OF_THE_LAB = (TABLE_STD, WINDOW)
 
 
 def trainable() -> tuple[str, ...]:
@@ -121,7 +123,7 @@ class Arm:
             sizes = {"d_model": d_model, "n_heads": n_heads, "n_layers": n_layers, "max_positions": positions}
             if self.source is not None:
                 return user_encoding.create(self.encoding, self.source, sizes)
-            options: dict[str, Any] = {name: value for name, value in self.options if name != TABLE_STD}
+            options: dict[str, Any] = {name: value for name, value in self.options if name not in OF_THE_LAB}
             return lookup.create(self.encoding, **sizes, **lookup.directed(self.encoding, causal), **options)
 
         per_layer = self.source is None and lookup.BY_NAME[self.encoding].per_layer
@@ -130,6 +132,12 @@ class Arm:
     def table_std(self, default: float) -> float:
         """The standard deviation of the initial rows of a learned table."""
         return dict(self.options).get(TABLE_STD, default)
+
+    @property
+    def window(self) -> int | None:
+        """How many keys a query sees in the layers with an encoding; None: all."""
+        window = dict(self.options).get(WINDOW)
+        return None if window is None else int(window)
 
     def largest(self, longest: int) -> int:
         """How many positions there are to draw from; `longest` is the longest scored length in tokens."""

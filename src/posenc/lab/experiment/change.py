@@ -16,7 +16,7 @@ from typing import Annotated, NamedTuple
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validator
 
-METHODS = ("interpolation", "ntk", "yarn", "self_extend")
+METHODS = ("interpolation", "ntk", "ntk_by_parts", "yarn", "self_extend")
 DROP = "drop"
 AT, TRAINED = "@", ", "
 

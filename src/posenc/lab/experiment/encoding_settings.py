@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from posenc.catalogue import lookup
-from posenc.lab.experiment.arm import TABLE_STD, Arm, encoding_of
+from posenc.lab.experiment.arm import OF_THE_LAB, WINDOW, Arm, encoding_of
 from posenc.lab.experiment.error_line import nearest
 
 if TYPE_CHECKING:
@@ -22,10 +22,12 @@ def check_settings(word: str, settings: Mapping[str, float], size: Size, causal:
     for name in settings:
         if name in lookup.SIZES:
             raise ValueError(f"{name} is decided by the size of the experiment; leave it out")
-        if name not in (*numbers, TABLE_STD):
+        if name not in (*numbers, *OF_THE_LAB):
             raise ValueError(
                 f"{word} takes no number called {name}{nearest(name, numbers)} (it takes {', '.join(numbers) or 'none'})"
             )
+    if (window := settings.get(WINDOW, 1)) != round(window):
+        raise ValueError(f"{WINDOW}: expected a whole number of keys, got {window!r}")
     arm = Arm.parse(word, None, tuple(settings.items()))
     sizes = {"d_model": size.d_model, "n_heads": size.n_heads, "n_layers": size.n_layers, "positions": FEW_POSITIONS}
     try:

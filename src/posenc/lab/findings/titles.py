@@ -16,6 +16,7 @@ CHANGES = {
     "": say("unchanged"),
     "interpolation": say("interpolation"),
     "ntk": Words("NTK"),
+    "ntk_by_parts": say("NTK by parts"),
     "yarn": Words("YaRN"),
     "self_extend": Words("Self-Extend"),
     DROP: say("positions dropped"),

@@ -17,7 +17,7 @@ attention   | step, layer, head, position                | mean probability at t
 similarity  | step, position, other                      | cosine of two rows of a learned table
 link        | step, layer, head, item, note, weight      | probability of one token for another; `weight`: uniform attention
 
-change      "" | interpolation | ntk | yarn | self_extend: of the frequencies, after training
+change      "" | interpolation | ntk | ntk_by_parts | yarn | self_extend: of the frequencies, after training
 mode        same targets | non-overlapping | random positions: same targets, the mean over draws of random positions |
             last window: the targets of the longer lengths, each with exactly the trained length before it
 """

@@ -71,6 +71,7 @@ CHANGES = {
     "": Look("ink", "solid"),
     "interpolation": Look("amber", "dashed"),
     "ntk": Look("teal", "dotted"),
+    "ntk_by_parts": Look("teal", "dashdot"),
     "yarn": Look("blue", "solid"),
     "self_extend": Look("purple", "dashdot"),
     DROP: Look("red", "solid"),

@@ -3,8 +3,12 @@
     x = token embedding
     per layer:  x = encoding.at_layer(n).embed(x)
                 x = x + W_o · attend(q, k, v, encoding)     q, k, v = W · norm(x)
-                x = x + W_down · gelu(W_up · norm(x))
+                x = x + W_down · gelu(W_up · norm(x))       block gelu
     logits = W_head · norm(x)
+
+The block swiglu is that of models of today, such as Qwen 3: q and k of each head are normalized before they are rotated,
+and the feed-forward network is W_down · (silu(W_gate · norm(x)) · (W_up · norm(x))). Henry et al. 2020, arXiv 2010.04245;
+Shazeer 2020, arXiv 2002.05202.
 
 A decoder, or an encoder if attention is not causal. Absolute encodings are added to the residual stream at layer 0,
 FLOATER's at every layer.
@@ -23,6 +27,7 @@ from torch import Tensor, nn
 from posenc.attention import attend
 from posenc.encoding import PositionalEncoding
 from posenc.encodings.learned import Learned
+from posenc.encodings.nope import NoPE
 from posenc.lab.experiment.arm import Arm
 from posenc.positions import Positions
 
@@ -53,6 +58,7 @@ class Watcher(Protocol):
 
 class Layer(nn.Module):
     impl = "auto"  # the backend of attend; the benchmark of a training step compares "auto" with "reference"
+    window: tuple[int | None, int | None] | None = None  # of attend
 
     def __init__(self, size: Size, causal: bool) -> None:
         super().__init__()
@@ -70,11 +76,39 @@ class Layer(nn.Module):
         at = encoding.read_hidden(hidden, at)
         heads = self.qkv(hidden).unflatten(-1, (3, self.n_heads, -1))  # [b, t, 3, h, dh]
         q, k, v = heads.permute(2, 0, 3, 1, 4)
+        q, k = self.scaled(q, k)
         if watcher is not None:
             watcher(q, k, encoding, at)
-        x = x + self.out(attend(q, k, v, encoding, at, causal=self.causal, impl=self.impl).transpose(1, 2).flatten(-2))
-        widened: Tensor = self.down(F.gelu(self.up(self.before_mlp(x))))
-        return x + widened
+        out = attend(q, k, v, encoding, at, causal=self.causal, window=self.window, impl=self.impl)
+        x = x + self.out(out.transpose(1, 2).flatten(-2))
+        return x + self.feed_forward(self.before_mlp(x))
+
+    def scaled(self, q: Float[Tensor, "b h t dh"], k: Float[Tensor, "b h t dh"]) -> tuple[Tensor, Tensor]:
+        return q, k
+
+    def feed_forward(self, x: Float[Tensor, "b t d"]) -> Float[Tensor, "b t d"]:
+        widened: Tensor = self.down(F.gelu(self.up(x)))
+        return widened
+
+
+class SwiGLULayer(Layer):
+    """The layer of the block swiglu."""
+
+    def __init__(self, size: Size, causal: bool) -> None:
+        super().__init__(size, causal)
+        d, d_head = size.d_model, size.d_model // size.n_heads
+        self.query_norm, self.key_norm = Norm(d_head), Norm(d_head)
+        self.gate = nn.Linear(d, size.widening * d, bias=False)
+
+    def scaled(self, q: Float[Tensor, "b h t dh"], k: Float[Tensor, "b h t dh"]) -> tuple[Tensor, Tensor]:
+        return self.query_norm(q), self.key_norm(k)
+
+    def feed_forward(self, x: Float[Tensor, "b t d"]) -> Float[Tensor, "b t d"]:
+        widened: Tensor = self.down(F.silu(self.gate(x)) * self.up(x))
+        return widened
+
+
+BLOCKS = {"gelu": Layer, "swiglu": SwiGLULayer}
 
 
 class Transformer(nn.Module):
@@ -84,7 +118,7 @@ class Transformer(nn.Module):
         super().__init__()
         with torch.random.fork_rng(devices=[]):
             self.embedding = nn.Embedding(vocabulary, size.d_model)
-            self.layers = nn.ModuleList(Layer(size, causal) for _ in range(size.n_layers))
+            self.layers = nn.ModuleList(BLOCKS[size.block](size, causal) for _ in range(size.n_layers))
             self.last_norm = Norm(size.d_model)
             self.head = nn.Linear(size.d_model, vocabulary, bias=False)
             draw(self, seed, size.n_layers)
@@ -93,6 +127,10 @@ class Transformer(nn.Module):
                 d_model=size.d_model, n_heads=size.n_heads, n_layers=size.n_layers, positions=positions, causal=causal
             )
             self._draw_tables(arm.table_std(EMBEDDING))
+        for n, layer in enumerate(self.layers):
+            assert isinstance(layer, Layer)
+            if arm.window is not None and not isinstance(self.encoding(n), NoPE):
+                layer.window = (arm.window - 1, arm.window - 1)
 
     @torch.no_grad()
     def _draw_tables(self, std: float) -> None:

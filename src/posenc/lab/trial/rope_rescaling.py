@@ -3,7 +3,8 @@
 interpolation   ω / s                                     Chen et al. 2023, section 3.2
 ntk             base · s^(d/(d-2)) instead of base        Peng et al. 2023, section 3.1
 self_extend     unchanged up to half the trained length, groups of 2s positions beyond    Jin et al. 2024, section 3
-yarn            fast pairs ω, slow pairs ω / s, a ramp between; logits · (0.1 ln s + 1)²      the same, section 3.3
+ntk_by_parts    fast pairs ω, slow pairs ω / s, a ramp between                     the same, section 3.2
+yarn            ntk_by_parts with logits · (0.1 ln s + 1)²                         the same, section 3.3
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ def changed(rope: RoPE, change: str, factor: float, trained: int) -> RoPE:
     change_of: dict[str, Callable[[Frequencies], Frequencies]] = {
         "interpolation": lambda f: frequencies.linear(f, factor),
         "ntk": lambda f: frequencies.ntk(f, factor),
+        "ntk_by_parts": lambda f: frequencies.yarn(f, factor, trained, attention_factor=1.0),
         "yarn": lambda f: frequencies.yarn(f, factor, trained),
     }
     if factor == 1:

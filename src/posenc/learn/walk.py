@@ -5,13 +5,13 @@
     rope        人工 智能 正在 快速 发展: 正在 at position 2 against positions 0 … 4    note 002
     components  PE(2) component by component, at 8 and at 4 channels                  notes 003, 004
 
-`EXAMPLES["rope"].steps()` returns them as data; `posenc walk rope` prints them.
+`rope_steps()` returns them as data; `posenc walk rope` prints them. Their titles are in the ledger.
 Legend: t tokens, i query, j key, d channels, n pairs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -72,16 +72,6 @@ class Step:
                 if verdict != "same":
                     slips.append(Slip(r, c, shown, self.matrix[r][c], verdict == "truncated"))
         return tuple(slips)
-
-
-@dataclass(frozen=True)
-class Example:
-    """A worked example; `steps()` computes it."""
-
-    name: str
-    title: Words
-    notes: tuple[str, ...]
-    steps: Callable[[], tuple[Step, ...]]
 
 
 class Unscaled(PositionalEncoding):
@@ -419,17 +409,6 @@ def _components(position: int, d_model: int, base: float, printed: Printed, note
             say("{last}.", last=last),
         ),
     )
-
-
-EXAMPLES = {
-    example.name: example
-    for example in (
-        Example("sum", say("猫 吃 鱼: word + position"), ("004",), sum_steps),
-        Example("attention", say("我 喜欢 猫: self-attention by hand"), ("004",), attention_steps),
-        Example("rope", say("人工 智能 正在 快速 发展: RoPE, 正在 against the rest"), ("002",), rope_steps),
-        Example("components", say("PE(2), component by component"), ("003", "004"), components_steps),
-    )
-}
 
 
 def _step(

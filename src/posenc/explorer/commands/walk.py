@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 
     from rich.console import RenderableType
 
-    from posenc.explorer.rows import Figures, Row
+    from posenc.explorer.figures import Figures
+    from posenc.learn.ledger import Row
 
 WIDTH = 78
 BARS, WIDE = "▁▂▃▄▅▆▇█", 7  # characters of one value
@@ -46,8 +47,7 @@ def command(
 
     Examples:  posenc walk S13   ·   posenc walk attention   ·   posenc walk rope --lang zh   ·   posenc walk --json
     """
-    from posenc.explorer.rows import ROWS
-    from posenc.learn.walk import EXAMPLES
+    from posenc.learn.ledger import EXAMPLES, ROWS
 
     row = what.upper()
     if what and row not in ROWS and what not in EXAMPLES:
@@ -80,6 +80,8 @@ def command(
 
 
 def _row_as_data(row: Row) -> dict[str, Any]:
+    from posenc.explorer.figures import FIGURES
+
     return {
         "name": row.name,
         "title": row.title.as_dict(),
@@ -88,7 +90,8 @@ def _row_as_data(row: Row) -> dict[str, Any]:
         "command": row.command,
         "page": f"#{row.name}",
         "view": row.view,
-        "figures": row.figures().as_dict(),
+        "figures": FIGURES[row.name]().as_dict(),
+        "claims": [claim.id for claim in row.claims],
     }
 
 
@@ -110,15 +113,17 @@ def _listed(rows: Iterable[Row], language: Language) -> list[RenderableType]:
 
 
 def _rendered(row: Row, language: Language) -> list[RenderableType]:
-    """One row: what it is, what is so, the figures, and where more is to be seen."""
+    """One row: what it is, what is so, the figures, the claims about it, and where more is to be seen."""
     from rich.padding import Padding
     from rich.rule import Rule
     from rich.text import Text
 
+    from posenc.explorer.figures import FIGURES
+    from posenc.learn.commands.claims import table
     from posenc.learn.notes import FILES
     from posenc.terminal.wrapped import Wrapped
 
-    source, figures = say("note").in_language(language), row.figures()
+    source, figures = say("note").in_language(language), FIGURES[row.name]()
     return [
         Rule(f"[bold]{row.name}  {row.title.in_language(language)}[/]", align="left", style="cyan"),
         Text(f"{source} {', '.join(FILES[note] for note in row.notes)}", style="dim"),
@@ -127,6 +132,7 @@ def _rendered(row: Row, language: Language) -> list[RenderableType]:
         "",
         *_drawn(figures, language),
         *(part for rows in figures.tables() for part in (Padding(_table(rows, language), (0, 0, 0, 2), expand=False), "")),
+        *([table([(claim, claim.check()) for claim in row.claims], language)] if row.claims else []),
         Text(f"{row.command}   ·   posenc explore {row.name}", style="cyan"),
     ]
 
@@ -135,7 +141,7 @@ def _drawn(figures: Figures, language: Language) -> list[RenderableType]:
     """Of every row its curve, in bars from the lowest value of all rows to the highest; `·` where there is no value."""
     from rich.table import Table
 
-    from posenc.explorer.rows import words
+    from posenc.explorer.figures import words
 
     if not figures.curves:
         return []
@@ -156,7 +162,7 @@ def _table(figures: Figures, language: Language) -> RenderableType:
     from rich.cells import cell_len
     from rich.table import Table
 
-    from posenc.explorer.rows import words
+    from posenc.explorer.figures import words
 
     heads = ["", *(words(column).in_language(language) for column in figures.columns)]
     empty = ("",) * len(heads)

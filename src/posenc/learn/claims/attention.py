@@ -19,7 +19,7 @@ from posenc.encodings.nope import NoPE
 from posenc.encodings.rope import RoPE, rotation_matrix
 from posenc.encodings.sinusoidal import sinusoidal_table
 from posenc.encodings.transformer_xl import TransformerXL
-from posenc.learn.claims.claim import Evidence, Verdict, claim, verdict
+from posenc.learn.claims.evidence import Evidence, Verdict, verdict
 from posenc.learn.notes import compare
 from posenc.learn.say import say
 from posenc.learn.walk import (
@@ -62,12 +62,6 @@ def apart(a: Tensor, b: Tensor) -> float:
     return float((a - b).abs().max())
 
 
-@claim(
-    "permutation-invariant",
-    "S7",
-    "000 001 002 004",
-    say("Self-attention is permutation invariant: 我爱你 and 你爱我 are all the same to it."),
-)
 def permutation_invariant(x: Float[Tensor, "t d"] | None = None) -> Evidence:
     """Compares A(PX) with A(X) and with P·A(X): all tokens, their mean, a causal mask, and the last token under it."""
     x = some_words() if x is None else x
@@ -95,12 +89,6 @@ def permutation_invariant(x: Float[Tensor, "t d"] | None = None) -> Evidence:
     )
 
 
-@claim(
-    "query-by-hand",
-    "S14",
-    "004",
-    say("X = W = [[.1 .2 .3][.4 .5 .6][.7 .8 .9]] gives Q = [[.3 .38 .46][.6 .77 .94][.9 1.16 1.33]]."),
-)
 def query_by_hand(x: Rows = NINE, w: Rows = NINE) -> Evidence:
     q = _fp64(x) @ _fp64(w)
     wrong = _wrong(PRINTED_Q, q)
@@ -111,7 +99,6 @@ def query_by_hand(x: Rows = NINE, w: Rows = NINE) -> Evidence:
     )
 
 
-@claim("scores-by-hand", "S14", "004", say("Its QKᵀ is [[.34 .68 1.02]…], and every softmax row [.09 .24 .67]."))
 def scores_by_hand(
     q: Printed = PRINTED_Q, scores: Printed = PRINTED_SCORES, weights: Printed = PRINTED_WEIGHTS
 ) -> Evidence:
@@ -141,12 +128,6 @@ def scores_by_hand(
     )
 
 
-@claim(
-    "position-codes",
-    "S1",
-    "004",
-    say("Three position codes by the formula: [.841 .995 .010], [.409 1.580 -.680], [1.041 -.045 1.130]."),
-)
 def position_codes(printed: Printed = PRINTED_CODES) -> Evidence:
     """The table at d = 3 for positions 1, 2, 3; no sine or cosine exceeds 1."""
     table = sinusoidal_table(3, 3, start=1, dtype=torch.float64)
@@ -163,7 +144,6 @@ def position_codes(printed: Printed = PRINTED_CODES) -> Evidence:
     )
 
 
-@claim("reversed-weights", "S7", "004", say("Reversing the sentence leaves the attention weights the same."))
 def reversed_weights(x: Rows = NINE, w: Rows = NINE) -> Evidence:
     q = _fp64(x) @ _fp64(w)
     forward, backward = attention_weights(q, q, NoPE()), attention_weights(q.flip(0), q.flip(0), NoPE())
@@ -179,7 +159,6 @@ def reversed_weights(x: Rows = NINE, w: Rows = NINE) -> Evidence:
     )
 
 
-@claim("relative-score", "S3", "002", say("q̂_i·k̂_j = q_i·R(i-j)·k_j."))
 def relative_score(i: int = 5, j: int = 2, d_head: int = 8) -> Evidence:
     """The relative score for column vectors, which R rotates by +pω, and for row vectors, where R is the transpose."""
     q, k = some_words(2, d_head)
@@ -201,12 +180,6 @@ def relative_score(i: int = 5, j: int = 2, d_head: int = 8) -> Evidence:
     )
 
 
-@claim(
-    "positions-move-too",
-    "S7",
-    "002",
-    say("After PX the position codes move along, so the output is not a re-ordering alone."),
-)
 def positions_move_too(causal: bool = False) -> Evidence:
     """Compares the note's A(P(X + p)), and A(PX + p), which depends on order, with P·A(X + p)."""
     x, blind = some_words(), NoPE()
@@ -226,7 +199,6 @@ def positions_move_too(causal: bool = False) -> Evidence:
     )
 
 
-@claim("same-attention", "S14", "004", say("Every word's attention is nearly the same."))
 def same_attention(x: Rows = NINE, w: Rows = NINE) -> Evidence:
     q = _fp64(x) @ _fp64(w)
     weights = attention_weights(q, q, Unscaled())
@@ -240,7 +212,6 @@ def same_attention(x: Rows = NINE, w: Rows = NINE) -> Evidence:
     )
 
 
-@claim("scale-left-out", "S14", "002 004", say("The scores go into the softmax as they are, without 1/√d."))
 def scale_left_out(x: Rows = NINE, w: Rows = NINE) -> Evidence:
     q = _fp64(x) @ _fp64(w)
     difference = apart(attention_weights(q, q, Unscaled()), attention_weights(q, q, NoPE()))
@@ -256,7 +227,6 @@ def scale_left_out(x: Rows = NINE, w: Rows = NINE) -> Evidence:
     )
 
 
-@claim("set-of-words", "S20", "000", say("Attention treats the words as a set."))
 def set_of_words(words: tuple[str, ...] = ("我", "爱", "你", "我")) -> Evidence:
     """In a set a repeated word counts once: measures how the output at another word changes if the repeat is removed."""
     once = tuple(dict.fromkeys(words))
@@ -274,12 +244,6 @@ def set_of_words(words: tuple[str, ...] = ("我", "爱", "你", "我")) -> Evide
     )
 
 
-@claim(
-    "taylor-without-half",
-    "S8",
-    "002",
-    say("The second-order expansion has its pure terms pᵀ(∂²f/∂x²)p without a factor ½."),
-)
 def taylor_without_half(split: Callable[..., measures.TaylorTerms] = measures.taylor_split) -> Evidence:
     """The order of the remainder: the number of powers of ten by which it falls if ε falls by one."""
     thousandth, tenth = split(eps=1e-3), split(eps=1e-4)
@@ -308,7 +272,6 @@ def _order(at_eps: float, at_tenth: float) -> float:
     return math.log10(abs(at_eps) / abs(at_tenth))
 
 
-@claim("no-projection-of-r", "S5", "002", say("Transformer-XL multiplies the query with R(i-j) itself."))
 def no_projection_of_r(w_r: Tensor | None = None, d_head: int = 8) -> Evidence:
     """Compares the note's q·R with the paper's q·W_R R, both without 1/√d."""
     txl = TransformerXL(d_head, 1, d_head=d_head).double()
@@ -333,7 +296,6 @@ def no_projection_of_r(w_r: Tensor | None = None, d_head: int = 8) -> Evidence:
     )
 
 
-@claim("gpt2-sinusoid", "S2", "003", say("GPT-2, trained at 1024, is an example of a sinusoid failing at 4096."))
 def gpt2_sinusoid(model: str = "GPT-2", trained: int = 1024, position: int = 4096) -> Evidence:
     """Looks up the model's encoding in the catalogue, and whether it is defined at that position."""
     name = next(entry.name for entry in lookup.ENTRIES if model in entry.users())

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from posenc.catalogue import lookup
 from posenc.encodings.alibi import ALiBi, alibi_slopes
-from posenc.learn.claims.claim import Evidence, Verdict, claim
+from posenc.learn.claims.evidence import Evidence, Verdict
 from posenc.learn.say import say
 from posenc.pictures import measures
 from posenc.positions import Positions
@@ -23,12 +23,6 @@ LAG = 400
 MEASURED = say("quality is measured by training: posenc compare")
 
 
-@claim(
-    "sinusoid-unlimited",
-    "S15",
-    "000 001 004",
-    say("Sinusoids extrapolate without limit (000, 004), slightly beyond training (001)."),
-)
 def sinusoid_unlimited(encoding: str = "sinusoidal", d_model: int = 512, trained: int = 1024) -> Evidence:
     sinusoidal = lookup.create(encoding, d_model=d_model, n_heads=8, max_positions=trained)
     value = _far_value(lambda at: sinusoidal.embed(torch.zeros(1, 1, d_model), at))
@@ -37,7 +31,6 @@ def sinusoid_unlimited(encoding: str = "sinusoidal", d_model: int = 512, trained
     return _defined_not_good(defined, unseen, d_model // 2, trained)
 
 
-@claim("rope-unlimited", "S15", "000 003", say("RoPE extrapolates smoothly to any length."))
 def rope_unlimited(encoding: str = "rope", d_head: int = 128, trained: int = 4096) -> Evidence:
     rotary = lookup.create(encoding, d_head=d_head)
     ones = torch.ones(1, 1, 1, d_head, dtype=torch.float64)
@@ -72,7 +65,6 @@ def _defined_not_good(defined: bool, unseen: int, pairs: int, trained: int) -> E
     )
 
 
-@claim("alibi-best", "S15", "000", say("ALiBi extrapolates best."))
 def alibi_best(slopes: tuple[float, ...] = alibi_slopes(8), length: int = 16384) -> Evidence:
     """The number of tokens that receive 99.9 % of a head's attention if all words have the same score."""
     bias = ALiBi(len(slopes), slopes=slopes).at_distance(torch.arange(length))
@@ -91,7 +83,6 @@ def alibi_best(slopes: tuple[float, ...] = alibi_slopes(8), length: int = 16384)
     )
 
 
-@claim("rope-decay", "S21", "003", say("RoPE inherits long-range decay."))
 def rope_decay(d_head: int = 128, base: float = 10000.0, length: int = 512) -> Evidence:
     """The bound, the score of vectors of ones, and the scores of independent and of equal random q and k."""
     lags = torch.arange(length)
@@ -130,7 +121,6 @@ def rope_decay(d_head: int = 128, base: float = 10000.0, length: int = 512) -> E
     )
 
 
-@claim("better-for-language", "S16", "002", say("RoPE helps linear attention; relative positions suit language better."))
 def better_for_language() -> Evidence:
     return Evidence(
         Verdict.OPINION,

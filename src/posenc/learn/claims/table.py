@@ -15,7 +15,7 @@ from torch import Tensor
 
 from posenc import frequencies
 from posenc.encodings.sinusoidal import Sinusoidal, sinusoidal_table
-from posenc.learn.claims.claim import Evidence, Verdict, claim, verdict
+from posenc.learn.claims.evidence import Evidence, Verdict, verdict
 from posenc.learn.notes import compare
 from posenc.learn.say import say
 from posenc.pictures import measures
@@ -34,7 +34,6 @@ def sinusoid(positions: Float[Tensor, "n"], d_model: int) -> Float[Tensor, "n d"
     return Sinusoidal(d_model).tables(Positions.at(positions.double()[None]), torch.float64)[0][0]
 
 
-@claim("denominators", "S1", "003", say("The denominators for d = 8 are 1, 10, 100, 1000."))
 def denominators(d_model: int = 8, base: float = BASE) -> Evidence:
     right = [1 / frequency for frequency in frequencies.rotary(d_model, base)]
     printed = ("1", "10", "100", "1000")
@@ -43,7 +42,6 @@ def denominators(d_model: int = 8, base: float = BASE) -> Evidence:
     return Evidence(verdict(holds), Words(shown), {"denominators": right})
 
 
-@claim("last-cosine", "S1", "003 004", say("PE(2) for d = 8 ends in 0.9999; likewise 0.999, 0.198 and 0.598 elsewhere."))
 def last_cosine(
     printed: tuple[str, ...] = ("0.9999", "0.999", "0.198", "0.598"), base: float = BASE, small_base: float = 100.0
 ) -> Evidence:
@@ -58,7 +56,6 @@ def last_cosine(
     )
 
 
-@claim("slow-neighbours", "S13", "003", say("At d = 512, i = 256, positions 1000 and 1001 differ by 0.0000003."))
 def slow_neighbours(d_model: int = 512, i: int = 256, position: int = 1000, base: float = BASE) -> Evidence:
     omega = base ** (-2 * i / d_model)
     difference = math.sin((position + 1) * omega) - math.sin(position * omega)
@@ -76,7 +73,6 @@ def slow_neighbours(d_model: int = 512, i: int = 256, position: int = 1000, base
     )
 
 
-@claim("neighbours-shrink", "S13", "003", say("Neighbouring rows differ less and less as the position grows."))
 def neighbours_shrink(encode: Encode = sinusoid, positions: tuple[int, ...] = (0, 10, 1000, 100_000)) -> Evidence:
     """‖PE(p+1) - PE(p)‖ for many p, at d = 8 and 512."""
     at = torch.tensor(positions, dtype=torch.float64)
@@ -98,7 +94,6 @@ def neighbours_shrink(encode: Encode = sinusoid, positions: tuple[int, ...] = (0
     )
 
 
-@claim("third-component", "S1", "000", say("The third component divides the position by 10000²."))
 def third_component(d_model: int = 8, base: float = BASE) -> Evidence:
     printed, right = base**-2, frequencies.rotary(d_model, base)[1]
     return Evidence(
@@ -113,7 +108,6 @@ def third_component(d_model: int = 8, base: float = BASE) -> Evidence:
     )
 
 
-@claim("frequencies-grow", "S15", "003", say("Training sees low frequencies; far positions bring very high ones."))
 def frequencies_grow(encode: Encode = sinusoid, d_model: int = 128, length: int = 4096) -> Evidence:
     """The angle between p and p+1 in each pair, at small and at large p."""
     near, far = (_turns(encode, d_model, position) for position in (10, 100_000))
@@ -141,7 +135,6 @@ def _turns(encode: Encode, d_model: int, position: int) -> Float[Tensor, "d/2"]:
     return torch.atan2(sin_next * cos - cos_next * sin, cos_next * cos + sin_next * sin)
 
 
-@claim("longest-wavelength", "S12", "004", say("Wavelengths run from 2π to 20000π at d = 512."))
 def longest_wavelength(
     d_model: int = 512, base: float = BASE, spacing: Callable[[int, float], Sequence[float]] = frequencies.rotary
 ) -> Evidence:
@@ -155,7 +148,6 @@ def longest_wavelength(
     )
 
 
-@claim("recurrence", "S11", "004", say("PE(1) ≈ PE(0)·M(1) + PE(1)."))
 def recurrence(d_model: int = 8, matrix: Tensor | None = None) -> Evidence:
     """M acts on columns; the error is ‖M PE(0) + PE(1) - PE(1)‖."""
     shift = measures.shift_matrix(1, d_model)
@@ -175,7 +167,6 @@ def recurrence(d_model: int = 8, matrix: Tensor | None = None) -> Evidence:
     )
 
 
-@claim("never-repeats", "S13", "000 001 004", say("No two positions ever have the same code."))
 def never_repeats(dtype: torch.dtype = torch.bfloat16, length: int = 4096, d_model: int = 512) -> Evidence:
     """With exact positions, and with positions cast to `dtype`."""
     exact = measures.uniqueness(d_model, length)
@@ -201,7 +192,6 @@ def never_repeats(dtype: torch.dtype = torch.bfloat16, length: int = 4096, d_mod
     )
 
 
-@claim("mean-and-variance", "S1", "004", say("The codes have mean 0 and variance 1, like the embeddings."))
 def mean_and_variance(length: int = 512, d_model: int = 512, table: Tensor | None = None) -> Evidence:
     table = sinusoidal_table(length, d_model, dtype=torch.float64) if table is None else table
     mean, variance = float(table.mean()), float(table.var(correction=0))
@@ -219,7 +209,6 @@ def mean_and_variance(length: int = 512, d_model: int = 512, table: Tensor | Non
     )
 
 
-@claim("same-range", "S14", "004", say("Values of the d = 512 table match embeddings normalised to length 1."))
 def same_range(d_model: int = 512, embedding_norm: float = 1.0) -> Evidence:
     norm, root = float(sinusoidal_table(1, d_model, start=7, dtype=torch.float64).norm()), d_model**0.5
     return Evidence(
@@ -234,12 +223,6 @@ def same_range(d_model: int = 512, embedding_norm: float = 1.0) -> Evidence:
     )
 
 
-@claim(
-    "decay-is-spread",
-    "S21",
-    "003",
-    say("Long-range decay means that low dimensions change fast and high ones slowly; the denominators are powers of two."),
-)
 def decay_is_spread(d_model: int = 512, base: float = BASE) -> Evidence:
     """If there were decay, the similarity PE(p)·PE(p+k) would fall with k."""
     logarithms = [math.log2(1 / frequency) for frequency in frequencies.rotary(d_model, base)]
@@ -260,12 +243,6 @@ def decay_is_spread(d_model: int = 512, base: float = BASE) -> Evidence:
     )
 
 
-@claim(
-    "absolute-or-relative",
-    "S16",
-    "001 003 004",
-    say("Sinusoids carry absolute position only (001, 003); they are weak on it (004)."),
-)
 def absolute_or_relative(d_model: int = 128, length: int = 1024, dtype: torch.dtype = torch.float64) -> Evidence:
     """Relative: M_k maps every row to the row k positions later. Absolute: every row differs from all others."""
     exact = sinusoidal_table(length, d_model, dtype=torch.float64)
@@ -286,7 +263,6 @@ def absolute_or_relative(d_model: int = 128, length: int = 1024, dtype: torch.dt
     )
 
 
-@claim("right-half", "S9", "001", say("Positions 0 and 50 differ clearly in the right half of the 50×128 picture."))
 def right_half(d_model: int = 128, base: float = BASE, first: int = 0, second: int = 50) -> Evidence:
     rows = (sinusoidal_table(1, d_model, base, start=p, dtype=torch.float64)[0, d_model // 2 :] for p in (first, second))
     gaps = (next(rows) - next(rows)).abs()
@@ -303,7 +279,6 @@ def right_half(d_model: int = 128, base: float = BASE, first: int = 0, second: i
     )
 
 
-@claim("addition-theorem", "S11", "001", say("sin(pos+k) = sin pos·cos k + cos pos·sin k, in every dimension."))
 def addition_theorem(d_model: int = 8, base: float = BASE, position: int = 5, k: int = 3) -> Evidence:
     """Rotates every pair by k, as printed, and by ω·k."""
     table = sinusoidal_table(k + 1, d_model, base, start=position, dtype=torch.float64)
@@ -324,13 +299,11 @@ def addition_theorem(d_model: int = 8, base: float = BASE, position: int = 5, k:
     )
 
 
-@claim("index-range", "S1", "000", say("The index i runs 0, 1, … d/2."))
 def index_range(d_model: int = 512) -> Evidence:
     last = len(frequencies.rotary(d_model)) - 1
     return Evidence(verdict(last == d_model // 2), say("to d/2 - 1 = {last}", last=last), {"last_i": last})
 
 
-@claim("orthogonal-columns", "S10", "004", say("The sine and cosine columns form an orthogonal basis."))
 def orthogonal_columns(length: int = 512, d_model: int = 512) -> Evidence:
     """The largest cosine of the angle between the two columns of a pair, and between any two."""
     columns = torch.nn.functional.normalize(sinusoidal_table(length, d_model, dtype=torch.float64), dim=0)
@@ -350,7 +323,6 @@ def orthogonal_columns(length: int = 512, d_model: int = 512) -> Evidence:
     )
 
 
-@claim("shift-is-learned", "S11", "004", say("M(1) is a matrix that attention learns."))
 def shift_is_learned(encode: Encode = sinusoid, d_model: int = 8) -> Evidence:
     """One matrix, computed without training, shifts every position."""
     at = torch.tensor([0, 10, 1_000_000], dtype=torch.float64)
@@ -367,7 +339,6 @@ def shift_is_learned(encode: Encode = sinusoid, d_model: int = 8) -> Evidence:
     )
 
 
-@claim("column-is-index", "S10", "003", say("The curve of column 64 of 128 shows i = 64."))
 def column_is_index(column: int = 64, d_model: int = 128) -> Evidence:
     """Finds the pair whose sine the column holds by comparing it with all pairs."""
     at = torch.arange(512)

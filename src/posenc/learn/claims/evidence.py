@@ -1,14 +1,11 @@
-"""A claim of the notes and the evidence that its computation gives.
+"""What the computation of a claim gives: the verdict, the value that decides it, and the numbers behind.
 
-    claim = LEDGER["denominators"];  claim.check().verdict  ->  Verdict.TRUE
-
-`check` computes with posenc and decides from the numbers. Its inputs default to those of the note; other inputs may give
-another verdict.
+The inputs of a claim default to those of the note; other inputs may give another verdict.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
@@ -69,27 +66,6 @@ def _flat(value: Any) -> Iterator[float]:
             yield from _flat(element)
     elif isinstance(value, int | float):
         yield float(value)
-
-
-@dataclass(frozen=True)
-class Claim:
-    """A statement of the notes in our words. `row` is what of `posenc walk` it is about, `notes` are the notes' numbers;
-    the defaults of `compute` are the note's inputs."""
-
-    id: str
-    row: str
-    words: Words
-    notes: tuple[str, ...]
-    compute: Callable[..., Evidence]
-
-    def check(self, **inputs: Any) -> Evidence:
-        """Computes it, by default with the note's inputs."""
-        return self.compute(**inputs)
-
-
-def claim(id: str, row: str, notes: str, words: Words) -> Callable[[Callable[..., Evidence]], Claim]:
-    """Decorates the function that computes a claim; `notes` are the notes' numbers, separated by spaces."""
-    return lambda compute: Claim(id, row, words, tuple(notes.split()), compute)
 
 
 def verdict(holds: bool, otherwise: Verdict = Verdict.FALSE) -> Verdict:

@@ -10,6 +10,7 @@ from posenc.explorer.say import say
 from posenc.support.languages import Language
 from posenc.terminal.language import chosen_language
 from posenc.terminal.output import echo_json, print_chinese
+from posenc.terminal.sparkline import BLOCKS, sparkline
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from posenc.learn.ledger import Row
 
 WIDTH = 78
-BARS, WIDE = "▁▂▃▄▅▆▇█", 7  # characters of one value
+WIDE = 7  # characters of one value
 
 
 def command(
@@ -146,13 +147,12 @@ def _drawn(figures: Figures, language: Language) -> list[RenderableType]:
     if not figures.curves:
         return []
     values = [value for curve in figures.curves for value in curve if value is not None]
-    low, step = min(values), (max(values) - min(values)) / (len(BARS) - 1)
+    low, high = min(values), max(values)
     table = Table.grid(padding=(0, 2, 0, 2))
     table.add_row("", "".join(f"{factor:g}×".ljust(WIDE) for factor in figures.at))
     for (name, _), curve in zip(figures.rows, figures.curves, strict=True):
-        bars = (WIDE * ("·" if value is None else BARS[round((value - low) / step)]) for value in curve)
-        table.add_row(words(name).in_language(language), "".join(bars))
-    table.add_row("", f"{BARS[0]} {low:.2f}   {BARS[-1]} {max(values):.2f}")
+        table.add_row(words(name).in_language(language), sparkline(curve, low, high, WIDE))
+    table.add_row("", f"{BLOCKS[0]} {low:.2f}   {BLOCKS[-1]} {high:.2f}")
     return [table, ""]
 
 

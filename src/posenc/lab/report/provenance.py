@@ -7,13 +7,13 @@ from typing import Any
 
 from posenc.lab.experiment import SPREAD
 from posenc.lab.experiment.arm import RANDOMIZED, tuned_as
+from posenc.lab.findings.criteria import TOLERANCE
 from posenc.lab.findings.row_tokens import longest_bucket, row_tokens
 from posenc.lab.findings.titles import main_task, title
 from posenc.lab.findings.wording import because, seeds_to_rank
 from posenc.lab.report.cells import Findings, Task, arms_of, is_bits, reason, unit, value
 from posenc.lab.report.document import Article, Block, Cell, Items, Table, Text, cells
 from posenc.lab.report.words import listed, of, phrase, same
-from posenc.lab.run.repeat import TOLERANCE
 from posenc.lab.say import say
 from posenc.support.languages import Words, joined
 

@@ -16,7 +16,7 @@ from posenc import frequencies
 from posenc.learn import notes
 from posenc.learn.claims.evidence import Verdict
 from posenc.learn.commands import claims as claims_
-from posenc.learn.ledger import CLAIMS
+from posenc.learn.ledger import CLAIMS, ROWS
 from posenc.support.languages import Words, default_language
 from posenc.terminal.wrapped import lines
 

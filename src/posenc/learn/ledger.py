@@ -10,7 +10,7 @@ Its words are in ledger.toml. `posenc walk`, `posenc claims` and the explorer sh
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from posenc.learn import walk
@@ -26,17 +26,19 @@ _COMPUTED = vars(attention) | vars(length) | vars(table)  # the function of a cl
 
 @dataclass(frozen=True)
 class Claim:
-    """A claim of the notes in our words; the defaults of `compute` are the note's inputs."""
+    """A claim in our words, and the sentence that its numbers fill; the defaults of `compute` are the note's inputs."""
 
     id: str
     row: str
     words: Words
     notes: tuple[str, ...]
+    value: Words
     compute: Callable[..., Evidence]
 
     def check(self, **inputs: Any) -> Evidence:
         """Computes it, by default with the note's inputs."""
-        return self.compute(**inputs)
+        found = self.compute(**inputs)
+        return found if found.value.en else replace(found, value=self.value.filled(**found.numbers, **found.shown))
 
 
 @dataclass(frozen=True)
@@ -75,7 +77,14 @@ def _row(name: str, entry: Mapping[str, Any]) -> Row:
         for example, about in entry.get("examples", {}).items()
     )
     claims = tuple(
-        Claim(claim, name, about["says"], tuple(about["notes"].split()), _COMPUTED[claim.replace("-", "_")])
+        Claim(
+            claim,
+            name,
+            about["says"],
+            tuple(about["notes"].split()),
+            about.get("value", Words("")),
+            _COMPUTED[claim.replace("-", "_")],
+        )
         for claim, about in entry.get("claims", {}).items()
     )
     notes = tuple(entry["notes"].split())

@@ -6,7 +6,7 @@ The inputs of a claim default to those of the note; other inputs may give anothe
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
@@ -45,11 +45,16 @@ _WORDS = {
 
 @dataclass(frozen=True)
 class Evidence:
-    """The verdict, the computed value in words, and the numbers behind it."""
+    """The verdict and the numbers behind it.
+
+    shown   what else the value says, beside the numbers
+    value   the value that decides, in words; of most claims the ledger has the sentence
+    """
 
     verdict: Verdict
-    value: Words
     numbers: Mapping[str, Any]
+    shown: Mapping[str, Any] = field(default_factory=dict)
+    value: Words = field(default_factory=lambda: Words(""))
 
     def flat(self) -> list[float]:
         """Every number of `numbers` in order, without their names; texts are left out."""

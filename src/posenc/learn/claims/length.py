@@ -50,10 +50,11 @@ def _defined_not_good(defined: bool, unseen: int, pairs: int, trained: int) -> E
     """A formula can only show that an encoding is defined everywhere, not that a model works there."""
     numbers = {"defined_at_1e6": defined, "pairs_with_unseen_phase": unseen, "pairs": pairs}
     if not defined:
-        return Evidence(Verdict.FALSE, say("not defined at position 1 000 000"), numbers)
+        return Evidence(Verdict.FALSE, numbers, value=say("not defined at position 1 000 000"))
     return Evidence(
         Verdict.PARTLY,
-        say(
+        numbers,
+        value=say(
             "defined at position 1 000 000, yes; but trained at {trained}, {unseen} of {pairs} pairs meet "
             "new phases beyond; {measured}",
             trained=trained,
@@ -61,7 +62,6 @@ def _defined_not_good(defined: bool, unseen: int, pairs: int, trained: int) -> E
             pairs=pairs,
             measured=MEASURED,
         ),
-        numbers,
     )
 
 
@@ -73,13 +73,8 @@ def alibi_best(slopes: tuple[float, ...] = alibi_slopes(8), length: int = 16384)
     shown = f"{windows[0]} … {windows[-1]}"
     return Evidence(
         Verdict.PARTLY if max(windows) < length / 2 else Verdict.FALSE,
-        say(
-            "it acts as a window: 99.9 % of a head's mass lies within {shown} tokens, which keeps perplexity "
-            "flat; {measured}",
-            shown=shown,
-            measured=MEASURED,
-        ),
         {"windows": windows, "slopes": slopes},
+        {"shown": shown, "measured": MEASURED},
     )
 
 
@@ -107,26 +102,10 @@ def rope_decay(d_head: int = 128, base: float = 10000.0, length: int = 512) -> E
     random_falls, equal_falls = numbers["random_spread_far_over_near"], numbers["equal_mean_far_over_near"]
     return Evidence(
         decided,
-        say(
-            "the bound falls on average, but rises at {first}; the score of ones at {second}; at lag {lag} "
-            "random q and k keep {random_falls:.0%} of their spread (no decay), q = k keeps "
-            "{equal_falls:.0%} of its mean",
-            first=first,
-            second=second,
-            lag=LAG,
-            random_falls=random_falls,
-            equal_falls=equal_falls,
-        ),
         numbers,
+        {"first": first, "second": second, "lag": LAG, "random_falls": random_falls, "equal_falls": equal_falls},
     )
 
 
 def better_for_language() -> Evidence:
-    return Evidence(
-        Verdict.OPINION,
-        say(
-            "nothing to compute: the first is reported by the RoPE paper (arXiv 2104.09864), the second is measured "
-            "one task at a time: posenc compare"
-        ),
-        {},
-    )
+    return Evidence(Verdict.OPINION, {})

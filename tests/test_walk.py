@@ -347,7 +347,7 @@ def test_columns_stand_below_one_another_with_wide_characters():
 
 def test_json_holds_every_step():
     shown = json.loads(run("--json").output)["examples"]
-    assert [one["name"] for one in shown] == ["sum", "attention", "rope", "components"]
+    assert [one["name"] for one in shown] == ["components", "rope", "sum", "attention"]
     (attention,) = json.loads(run("attention", "--json").output)["examples"]
     assert attention["notes"] == ["004_95d627aa5f1ad0aa.txt"]
     queries = attention["steps"][1]
@@ -365,7 +365,7 @@ def test_json_holds_every_step():
 def test_an_unknown_example_is_a_usage_error():
     result = run("dance")
     assert result.exit_code == 2
-    assert "sum, attention, rope, components" in re.sub(r"\s+", " ", result.output)
+    assert "components, rope, sum, attention" in re.sub(r"\s+", " ", result.output)
     assert run("--lang", "de").exit_code == 2
 
 

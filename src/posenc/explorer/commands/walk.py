@@ -28,7 +28,7 @@ def command(
     what: Annotated[
         str,
         typer.Argument(
-            metavar="[ROW | EXAMPLE]", help="S1 … S21, or sum, attention, rope, components.", show_default=False
+            metavar="[ROW | EXAMPLE]", help="S1 … S21, or components, rope, sum, attention.", show_default=False
         ),
     ] = "",
     as_json: Annotated[bool, typer.Option("--json", help="Figures and steps as JSON, both languages.")] = False,
@@ -39,10 +39,10 @@ def command(
     Without an argument it lists the rows, each with a command and the address that shows it in the explorer.
 
     S1 … S21     one row: the example of the notes and its figures
+    components   the components of PE(2), with 8 and with 4 channels
+    rope         人工 智能 正在 快速 发展: RoPE scores of 正在 with every word
     sum          猫 吃 鱼: word + position, base 100
     attention    我 喜欢 猫: self-attention by hand, and the same for the reversed sentence
-    rope         人工 智能 正在 快速 发展: RoPE scores of 正在 with every word
-    components   the components of PE(2), with 8 and with 4 channels
 
     Where the number printed in a note is wrong, an example shows both: printed → correct.
 
@@ -108,7 +108,7 @@ def _listed(rows: Iterable[Row], language: Language) -> list[RenderableType]:
         table.add_row("", Wrapped(f"{row.command}   ·   posenc explore {row.name}   ·   #{row.name}", "dim"))
     more = say(
         "posenc walk S13 prints a row with its figures, posenc explore S13 shows it; #S13 stands behind its address. "
-        "posenc walk sum, attention, rope and components compute the worked examples."
+        "posenc walk components, rope, sum and attention compute the worked examples."
     )
     return [table, "", Wrapped(more.in_language(language))]
 

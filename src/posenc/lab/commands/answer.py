@@ -15,6 +15,7 @@ from rich.text import Text
 from posenc.lab.commands.table import reasons
 from posenc.lab.findings.titles import main_task
 from posenc.lab.findings.wording import seeds_to_rank
+from posenc.lab.report.cells import value
 from posenc.lab.report.screen import COLOURS
 from posenc.lab.say import say
 from posenc.support.languages import Language, Words
@@ -44,11 +45,15 @@ def show(findings: Mapping[str, Any], console: Console, language: Language) -> N
         table.add_column(ANY_ORDER.in_language(language), justify="right", no_wrap=True)
     table.add_column("", no_wrap=True)
     home = task["lengths"].index(task["length"])
+
+    def written(mean: float | None) -> str:
+        return "" if mean is None else value(task, mean)
+
     for row in rows[:MOST]:
         word = Text(row["word"][language], COLOURS.get(row["word"]["en"], "dim"))
-        near, far = (written(task["measure"], row["means"][n]) for n in (home, -1))
-        between = "–".join(written(task["measure"], end) for end in row["interval"] or ())
-        in_any_order = [written(task["measure"], row["retrieved"])] if found else []
+        near, far = (written(row["means"][n]) for n in (home, -1))
+        between = "–".join(written(end) for end in row["interval"] or ())
+        in_any_order = [written(row["retrieved"])] if found else []
         table.add_row(row["name"][language], sparkline(row["means"], low, high), near, far, between, *in_any_order, word)
     console.print(Wrapped(caption(findings, task).in_language(language), "bold"))
     console.print(Group(table, *(Text(line, "dim") for line in _below(task, rows, language))))
@@ -71,9 +76,3 @@ def caption(findings: Mapping[str, Any], task: Mapping[str, Any]) -> Words:
         of=Words(**task["unit"]),
         seeds=seeds_to_rank(findings),
     )
-
-
-def written(measure: str, mean: float | None) -> str:
-    if mean is None:
-        return ""
-    return f"{100 * mean:.1f}" if measure == "exact" else f"{mean:.2f}"

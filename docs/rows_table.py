@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from posenc.explorer.rows import ROWS
+from posenc.learn.ledger import ROWS
 from posenc.support.languages import Language
 
 HEADS = {

@@ -60,7 +60,7 @@ ROOMS = (
     "posenc.frequencies",
     "posenc.checking.laws",
     "posenc.frequencies.layouts",
-    "posenc.learn.claims",
+    "posenc.learn.ledger",
     "posenc.learn.notes",
     "posenc.learn.walk",
     "posenc.pictures.measures",
@@ -102,7 +102,7 @@ OBJECTS: dict[str, Callable[[], Any]] = {
     "DynamicNTK": lambda: frequencies.dynamic(frequencies.rotary(8), 2.0, 16),
     "LongRoPE": lambda: frequencies.longrope(frequencies.rotary(8), [1.0] * 4, [2.0] * 4, 16, factor=2.0),
     "PositionSpec": lambda: spec(),
-    "Claim": lambda: importlib.import_module("posenc.learn.claims").LEDGER["denominators"],
+    "Claim": lambda: importlib.import_module("posenc.learn.ledger").CLAIMS["denominators"],
     **{
         name: (lambda name=name: posenc.create(name, d_model=D, n_heads=H, d_head=DH, max_positions=64))
         for name in WITHOUT_STATES

@@ -1,4 +1,4 @@
-"""The ledger against the founding notes' facts: every row, every figure, written here by hand."""
+"""The claims of the ledger against the founding notes' facts: every row, every figure, written here by hand."""
 
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ from typer.testing import CliRunner
 
 from posenc import frequencies
 from posenc.learn import notes
-from posenc.learn.claims import LEDGER, Verdict
+from posenc.learn.claims.evidence import Verdict
 from posenc.learn.commands import claims as claims_
+from posenc.learn.ledger import CLAIMS, ROWS
 from posenc.support.languages import Words, default_language
 from posenc.terminal.wrapped import lines
 
@@ -66,18 +67,19 @@ ALSO = {
 
 @pytest.fixture(scope="module")
 def findings():
-    return {name: claim.check() for name, claim in LEDGER.items()}
+    return {name: claim.check() for name, claim in CLAIMS.items()}
 
 
 def test_every_row_of_the_table_is_in_the_ledger_and_nothing_unnamed_is():
     assert len(TABLE) == 31 + 1
-    assert list(LEDGER) == [row[1] for row in TABLE] + list(ALSO)
+    assert sorted(CLAIMS) == sorted([row[1] for row in TABLE] + list(ALSO))
+    assert [claim.row for claim in CLAIMS.values()] == [row for row in ROWS for _ in ROWS[row].claims]
 
 
 @pytest.mark.parametrize(("said", "name", "where", "verdict"), TABLE, ids=[row[1] for row in TABLE])
 def test_verdict_and_notes_of_every_row(findings, said, name, where, verdict):
     assert findings[name].verdict == verdict, said
-    assert set(where.split()) <= set(LEDGER[name].notes) <= set(notes.FILES)
+    assert set(where.split()) <= set(CLAIMS[name].notes) <= set(notes.FILES)
 
 
 @pytest.mark.parametrize("name", ALSO)
@@ -156,18 +158,18 @@ def test_alibi_windows(findings):
 def test_gpt2_cannot_go_there_at_all(findings):
     assert "position 4095 is outside 0 … 1023" in findings["gpt2-sinusoid"].numbers["error"]
     assert "raises an error" in findings["gpt2-sinusoid"].value.en
-    assert LEDGER["gpt2-sinusoid"].check(position=1024).numbers["error"] == ""
+    assert CLAIMS["gpt2-sinusoid"].check(position=1024).numbers["error"] == ""
 
 
 def test_other_widths_and_precisions():
     """d = 2: 6.03e-5 at lag 710; d = 4: .0444 at 1885; d = 8: .645 at 63; float16 collides from 2049."""
-    check = LEDGER["never-repeats"].check
+    check = CLAIMS["never-repeats"].check
     for d_model, distance, lag in ((2, 6.03e-5, 710), (4, 0.0444, 1885), (8, 0.645, 63)):
         numbers = check(d_model=d_model).numbers
         assert (numbers["smallest_distance"], numbers["lag"]) == (pytest.approx(distance, rel=2e-3), lag)
     assert check(dtype=torch.float16).numbers["first_repeat"] == 2049
     for d_head, rise in ((64, 5), (256, 24)):
-        assert LEDGER["rope-decay"].check(d_head=d_head).numbers["score_first_rise"] == rise
+        assert CLAIMS["rope-decay"].check(d_head=d_head).numbers["score_first_rise"] == rise
 
 
 def test_exact_identities_hold_to_rounding_and_the_claims_do_not(findings):
@@ -283,16 +285,16 @@ CHANGED = (
     ids=[f"{name}-{'-'.join(inputs)}-{verdict}" for name, inputs, verdict in CHANGED],
 )
 def test_the_verdict_follows_the_numbers(name, inputs, verdict):
-    assert LEDGER[name].check(**inputs).verdict == verdict
+    assert CLAIMS[name].check(**inputs).verdict == verdict
 
 
 def test_every_verdict_can_turn():
-    turned = {name for name, _, verdict in CHANGED if verdict != LEDGER[name].check().verdict}
-    assert turned == set(LEDGER) - {"better-for-language"}  # an opinion has nothing to turn on
+    turned = {name for name, _, verdict in CHANGED if verdict != CLAIMS[name].check().verdict}
+    assert turned == set(CLAIMS) - {"better-for-language"}  # an opinion has nothing to turn on
 
 
 def test_every_claim_speaks_both_languages_and_shows_what_was_computed(findings, marked_as_chinese):
-    for name, claim in LEDGER.items():
+    for name, claim in CLAIMS.items():
         assert claim.words.en.endswith("."), name
         assert claim.words.zh == f"译{claim.words.en}", name
         value = findings[name].value
@@ -315,8 +317,8 @@ def run(*arguments: str, **environment: str):
 
 def test_json_holds_every_claim_with_its_files():
     shown = json.loads(run("--json").output)
-    assert [one["id"] for one in shown["claims"]] == list(LEDGER)
-    assert sum(shown["counts"].values()) == len(LEDGER) == 37
+    assert [one["id"] for one in shown["claims"]] == list(CLAIMS)
+    assert sum(shown["counts"].values()) == len(CLAIMS) == 37
     one = next(one for one in shown["claims"] if one["id"] == "slow-neighbours")
     assert one["notes"] == ["003_ec4e7f2e481be38a.txt"]
     assert (one["verdict"], round(one["numbers"]["times"])) == ("false", 332)
@@ -337,7 +339,7 @@ def test_the_table_fits_100_columns_and_says_what_the_notes_are(lang):
 
 def test_filters():
     only = json.loads(run("--json", "--note", "001").output)["claims"]
-    assert {one["id"] for one in only} == {name for name, claim in LEDGER.items() if "001" in claim.notes}
+    assert {one["id"] for one in only} == {name for name, claim in CLAIMS.items() if "001" in claim.notes}
     limits = json.loads(run("--json", "--verdict", "limit").output)["claims"]
     assert [one["id"] for one in limits] == ["longest-wavelength"]
     assert json.loads(run("--json", "--note", "003_ec4e7f2e481be38a.txt").output)["counts"]["true"] == 1

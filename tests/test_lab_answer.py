@@ -27,6 +27,7 @@ from posenc.lab.findings.assemble import findings
 from posenc.lab.findings.statistics import holm, paired_p
 from posenc.lab.report.page import page
 from posenc.lab.run import budget
+from posenc.terminal.sparkline import sparkline
 
 Json = dict[str, Any]
 
@@ -172,8 +173,8 @@ def test_the_end_fits_one_screen(language: Any) -> None:
 
 
 def test_a_sparkline_has_a_block_for_every_length() -> None:
-    assert screen.sparkline([1.0, 0.5, 0.0, None], 0.0, 1.0) == "█▅▁·"
-    assert screen.sparkline([2.0, 2.0], 2.0, 2.0) == "▁▁"
+    assert sparkline([1.0, 0.5, 0.0, None], 0.0, 1.0) == "█▅▁·"
+    assert sparkline([2.0, 2.0], 2.0, 2.0) == "▁▁"
 
 
 def test_the_page_opens_with_the_chart_then_the_table_then_three_sentences(tmp_path: Path) -> None:

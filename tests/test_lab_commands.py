@@ -674,13 +674,14 @@ def test_an_own_encoding_goes_by_its_title() -> None:
 
 
 def test_a_curve_is_drawn_from_lowest_to_highest() -> None:
-    from posenc.lab.commands.show import BLOCKS, WIDEST, sparkline
+    from posenc.lab.commands.show import WIDEST, curve
+    from posenc.terminal.sparkline import BLOCKS
 
-    assert sparkline([8.0, 4.5, 1.0]) == "█▅▁" or sparkline([8.0, 4.5, 1.0]) == "█▄▁"
-    assert sparkline([float(n) for n in range(8)]) == BLOCKS
-    assert sparkline([2.0, 2.0]) == "▁▁"
-    assert sparkline([]) == ""
-    long = sparkline([float(n) for n in range(1000)])
+    assert curve([8.0, 4.5, 1.0]) == "█▅▁" or curve([8.0, 4.5, 1.0]) == "█▄▁"
+    assert curve([float(n) for n in range(8)]) == BLOCKS
+    assert curve([2.0, 2.0]) == "▁▁"
+    assert curve([]) == ""
+    long = curve([float(n) for n in range(1000)])
     assert len(long) == WIDEST
     assert list(long) == sorted(long)
 
@@ -1011,9 +1012,9 @@ def test_both_pages_show_the_same() -> None:
     for language in ("python", "sh", "yaml", "sql", "text"):
         assert blocks("lab.md", language) == blocks("lab.zh-CN.md", language)
     from posenc.lab import experiment, tasks
-    from posenc.lab.commands.table import UNIT
+    from posenc.lab.report.words import measured_in
 
-    assert blocks("lab.md", "text")[0].splitlines()[1].startswith(f"{UNIT['bits'].en}; trained 500 steps")
+    assert blocks("lab.md", "text")[0].splitlines()[2].startswith(f"{measured_in('bits').en}; trained 500 steps")
     for page in ("lab.md", "lab.zh-CN.md"):
         content = (ROOT / "docs" / page).read_text("utf-8")
         for name in (*experiment.PRESETS, *tasks.names()):

@@ -544,7 +544,7 @@ def test_chinese_has_spaces_beside_latin_names(tmp_path: Path) -> None:
     found = best_is("yarn")
     page = markdown(found, "zh")
     assert "在训练长度的 4 倍处，YaRN 的平均最好：" in page
-    assert "## 训练之后的改动：" in page
+    assert "## 训练之后的改动\n" in page
     assert "4 倍处，位置插值的平均最好：" in markdown(best_is("interpolation"), "zh")
     assert "不改动 3." in said_of(found, "zh")
     assert "训练长度上的质量" in page

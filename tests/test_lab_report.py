@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import csv
 import hashlib
+import html
 import io
 import itertools
 import json
@@ -861,6 +862,46 @@ def test_markdown_holds_the_same_numbers(found: Json, out: Path, name: str, trai
     ]
     assert "c0de" * 16 in text
     assert ("缺失" in text) == (name == "report.zh-CN.md")
+
+
+def plain(cell: Element) -> str:
+    """What stands in a cell without what is in small type."""
+    return " ".join(part if isinstance(part, str) else part.text() for part in cell.inside if not is_small(part)).strip()
+
+
+def is_small(part: Element | str) -> bool:
+    return isinstance(part, Element) and (part.name == "small" or "zh" in part.classes)
+
+
+def test_page_markdown_and_terminal_print_the_same_tables(found: Json, page: Element, out: Path) -> None:
+    folded = [id(table) for fold in page.all("details") for table in fold.all("table")]
+    on_page = [
+        [
+            [plain(cell) for cell in row.all("th") + row.all("td") for _ in range(int(cell.attributes.get("colspan") or 1))]
+            for row in table.all("tbody")[0].all("tr")
+        ]
+        for table in page.all("table")
+        if id(table) not in folded
+    ]
+    in_markdown = [table[2:] for table in tables((out / "report.md").read_text("utf-8"))]
+    assert len(on_page) == len(in_markdown) == 9
+    compared = 0
+    for one, other in zip(on_page, in_markdown, strict=True):
+        for row, line in zip(one, other, strict=True):
+            for cell, text in zip(row, line, strict=True):
+                if not text.strip():
+                    continue  # it spans the column before
+                assert html.unescape(re.sub(r"\\(.)", r"\1", text)).startswith(" ".join(cell.split())), (cell, text)
+                compared += bool(re.search(r"\d", cell))
+    assert compared > 100
+    printed = io.StringIO()
+    tables_screen.show(found, Console(file=printed, width=400), "en")
+    shown = printed.getvalue()
+    for table in on_page[1:6]:  # the measured table, three of scores, changes
+        for name, *cells in table:
+            lines = [line for line in shown.splitlines() if line.startswith(name)]
+            numbers = [cell for cell in cells if re.match(r"[\d>]", cell)]
+            assert any(set(numbers) <= set(re.findall(r"[\d>]\S*(?: \(.*?\))?", line)) for line in lines), (name, numbers)
 
 
 def test_pictures_for_readmes(found: Json, out: Path) -> None:

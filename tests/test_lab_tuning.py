@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,9 @@ from posenc.lab.findings.tuning import ranked, tuning
 from posenc.lab.records.record import Record
 from posenc.lab.records.results import Folder
 from posenc.lab.report import tuning as view
+from posenc.lab.report.document import Block, Table, Text
 from posenc.lab.report.provenance import rate
+from posenc.support.languages import Words
 
 # At 0.004, the untuned rate, ALiBi > NoPE > RoPE; at the best rates RoPE > ALiBi > NoPE.
 EXACT = {
@@ -47,9 +50,17 @@ def test_ranks_before_and_after_by_hand(found: dict[str, Any]) -> None:
     assert (copy["tries"], copy["learning_rate"], copy["waiting"]) == (3, 0.004, 0)
 
 
+def told(blocks: Iterator[Block]) -> tuple[Words, list[list[Words]]]:
+    """The sentence and the rows of the table below it."""
+    text, table = blocks
+    assert isinstance(text, Text)
+    assert isinstance(table, Table)
+    return text.words, [[cell.words for cell in row] for row in table.rows]
+
+
 def test_it_is_told_in_both_languages(found: dict[str, Any]) -> None:
     task = {"name": "copy", "measure": "exact", "title": {"en": "Copy", "zh": "复制"}}
-    ((said, _, rows),) = view.blocks({"tasks": [task], "tuning": found})
+    said, rows = told(view.blocks({"tasks": [task], "tuning": found}))
     assert "Tuning changed the rank of 3 of 3 encodings, at most by 2." in said.en
     assert "3 种编码中，3 种的名次因调参而变，最多变 2。" in said.zh
     assert [words.en for words in rows[0]] == ["RoPE", "0.002 (edge)", "40.0", "90.0", "3 → 1"]
@@ -95,7 +106,7 @@ def test_own_scales_and_short_tries_are_told() -> None:
             "learning_rates": plan["learning_rates"],
             "training": plan["training"], "own_scales": {"rope": 2}, "joint_scales": {}, "settings": {},
             "arms": [{"name": "rope", "learning_rate": 0.004}, {"name": "alibi", "learning_rate": 0.002}]}  # fmt: skip
-    ((said, _, rows),) = view.blocks({"tasks": [task], "tuning": {"text": found}})
+    said, rows = told(view.blocks({"tasks": [task], "tuning": {"text": found}}))
     assert "A try has 400 of the 3900 steps" in said.en
     assert "own scale were tried at the learning rate 0.004 only" in said.en
     assert rows[0][1].en == "0.004, base 500 (edge)"

@@ -8,6 +8,7 @@ import pytest
 from posenc.lab.findings.assemble import findings
 from posenc.lab.records.results import Folder
 from posenc.lab.report import shortcuts
+from posenc.lab.report.document import Table
 
 ROOT = Path(__file__).parent.parent
 COMPARE = ROOT / "results" / "compare"
@@ -42,7 +43,9 @@ def test_all_trials_are_there() -> None:
 
 def test_the_report_shows_what_was_found_in_any_order_beside_the_shortcuts() -> None:
     """The last column of every model, from the files of its trials alone."""
-    shown = {row[0].en: row[-1].en for block in shortcuts.blocks(findings(COMPARE)) for row in block.rows}
+    _, table = shortcuts.blocks(findings(COMPARE))
+    assert isinstance(table, Table)
+    shown = {row[0].words.en: row[-1].words.en for row in table.rows}
     for name, title in (("rope", "RoPE"), ("kerple", "KERPLE"), ("t5", "T5")):
         files = sorted((COMPARE / "trials").glob(f"passkey-{name}-s*.parquet"))
         assert len(files) == 5

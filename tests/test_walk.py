@@ -12,9 +12,10 @@ import typer
 from rich.cells import cell_len
 from typer.testing import CliRunner
 
+from posenc.explorer import figures as figures_
 from posenc.explorer.commands import walk as walk_
-from posenc.explorer.rows import ROWS
-from posenc.learn.walk import EXAMPLES, sum_steps
+from posenc.learn.ledger import EXAMPLES, ROWS
+from posenc.learn.walk import sum_steps
 
 
 @pytest.fixture(scope="module")
@@ -311,8 +312,17 @@ def test_a_row_prints_its_figures(name):
         assert figure in output, figure
 
 
+def test_every_row_has_figures_and_prints_its_claims_with_their_verdicts():
+    assert list(figures_.FIGURES) == list(ROWS)
+    printed = run("S13").output
+    assert [claim.id for claim in ROWS["S13"].claims] == ["slow-neighbours", "neighbours-shrink", "never-repeats"]
+    told = [line.split()[-1] for line in printed.splitlines() if line.startswith(" S13 ")]
+    assert told == ["false", "false", "partly"]
+    assert all(part in printed for part in ("332 times", "3.714", "repeats from 257"))
+
+
 def test_what_the_rows_say_of_taylor_shift_and_order():
-    figures = {name: dict(ROWS[name].figures().rows) for name in ("S7", "S8", "S11", "S20")}
+    figures = {name: dict(figures_.FIGURES[name]().rows) for name in ("S7", "S8", "S11", "S20")}
     largest, least = (figures["S8"][f"ε = {eps}"] for eps in ("1", "0.001"))
     with_half, without = (abs(float(least[at])) for at in (1, 2))
     assert with_half < 1e-9 < 1e-8 < without < 1e-6  # ε³ and ε²
@@ -337,7 +347,7 @@ def test_columns_stand_below_one_another_with_wide_characters():
 
 def test_json_holds_every_step():
     shown = json.loads(run("--json").output)["examples"]
-    assert [one["name"] for one in shown] == ["sum", "attention", "rope", "components"]
+    assert [one["name"] for one in shown] == ["components", "rope", "sum", "attention"]
     (attention,) = json.loads(run("attention", "--json").output)["examples"]
     assert attention["notes"] == ["004_95d627aa5f1ad0aa.txt"]
     queries = attention["steps"][1]
@@ -355,7 +365,7 @@ def test_json_holds_every_step():
 def test_an_unknown_example_is_a_usage_error():
     result = run("dance")
     assert result.exit_code == 2
-    assert "sum, attention, rope, components" in re.sub(r"\s+", " ", result.output)
+    assert "components, rope, sum, attention" in re.sub(r"\s+", " ", result.output)
     assert run("--lang", "de").exit_code == 2
 
 

@@ -7,6 +7,7 @@ top floor      modules and packages directly below src/posenc
 floors         the longest chain of imports between them; docs/architecture.md draws them
 contract       public names of PositionalEncoding; those above CONTRACT, each with the class that needs it
 attend …       files, functions and Python calls that a call runs through, and moves from one file to another
+comparison     files and lines of the lab that `posenc compare` loads until its report is written
 first hour     lines of the files that CONTRIBUTING.md names in reading order; next: those after them
 lines          of Python in src/posenc, by room
 """
@@ -15,6 +16,7 @@ from __future__ import annotations
 
 import ast
 import functools
+import importlib
 import inspect
 import itertools
 import json
@@ -135,6 +137,18 @@ def through(call: Callable[[], Any]) -> dict[str, int]:
     return {"files": len(set(files)), "functions": len(set(found)), "calls": len(found), "moves": moves}
 
 
+def comparison() -> dict[str, int]:
+    """The lab's part of what `posenc compare` loads; to be asked in a process that has loaded nothing else of the lab."""
+    asked = ("commands.compare", "commands.run", "commands.answer", "run.sweep", "engines.local", "trial.training")
+    for name in (*asked, "findings.assemble", "report"):
+        importlib.import_module(f"posenc.lab.{name}")
+    for name in ("page", "markdown", "pictures", "tables"):
+        importlib.import_module(f"posenc.lab.report.{name}")
+    found = {module.__file__ for name, module in sys.modules.items() if name.startswith("posenc.lab")}
+    paths = [Path(file) for file in found if file]
+    return {"files": len(paths), "lines": sum(path.read_text("utf-8").count("\n") for path in paths)}
+
+
 def to_read(heading: str) -> dict[str, int]:
     """Lines of each file of a list in CONTRIBUTING.md. A name without a folder is in the folder of the one before it."""
     text = (SOURCE.parents[1] / "CONTRIBUTING.md").read_text("utf-8")
@@ -171,10 +185,10 @@ def main() -> None:
     refuse_another_copy()
     by_room, names, drawn, calls = lines(), contract(), floors(), journeys()
     first, after = to_read("The first hour"), to_read("The next")
-    total = sum(by_room.values())
+    total, compared = sum(by_room.values()), comparison()
     if "--json" in sys.argv[1:]:
         counted = {"lines": total, "calls": calls, "names": names, "drawn": drawn, "first": first, "next": after}
-        print(json.dumps(counted | {"rooms": by_room}, indent=1))
+        print(json.dumps(counted | {"comparison": compared, "rooms": by_room}, indent=1))
         return
     print(f"top floor   {len(by_room)} names on {len(drawn)} floors")
     print(f"contract    {len(names)} public names: {', '.join(names)}")
@@ -183,6 +197,7 @@ def main() -> None:
             print(f"            {name}: {NEEDED[name]}")
     for name, of in calls.items():
         print(f"{name:<15} " + ", ".join(f"{count} {what}" for what, count in of.items()))
+    print(f"comparison  {compared['lines']:,} lines of the lab in {compared['files']} files")
     for name, files in (("first hour", first), ("next", after)):
         print(f"{name:<11} {sum(files.values()):,} lines in {len(files)} files")
     print(f"lines       {total:,} of Python")

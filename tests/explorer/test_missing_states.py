@@ -18,7 +18,7 @@ from playwright.sync_api import expect
 from posenc.catalogue.lookup import BY_NAME
 from posenc.explorer import views
 from posenc.explorer.links import address, view_of_link
-from posenc.explorer.rows import ROWS
+from posenc.learn.ledger import ROWS
 from sampling import one_in
 
 LANGUAGES = ("en", "zh")

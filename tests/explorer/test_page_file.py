@@ -20,7 +20,7 @@ from posenc.cli import app
 from posenc.explorer import views
 from posenc.explorer.export import exported
 from posenc.explorer.page_file import document, inline, script
-from posenc.explorer.rows import ROWS
+from posenc.learn.ledger import ROWS
 from sampling import a_third, one_in
 
 PAGES = views.PAGES

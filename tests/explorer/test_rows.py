@@ -14,9 +14,9 @@ from typer.testing import CliRunner
 import posenc
 from posenc.cli import app
 from posenc.explorer import links, views
-from posenc.explorer.rows import ROWS
+from posenc.explorer.figures import FIGURES
 from posenc.explorer.trained_words import load
-from posenc.learn.claims import LEDGER
+from posenc.learn.ledger import CLAIMS, ROWS
 from sampling import every_second, thinned
 
 # The view of each row, and what of the notes is to be read on the first screen: example, figures. Written by hand.
@@ -107,7 +107,7 @@ def test_row_15_draws_its_measured_curves(opened):
 def test_row_17_says_which_english_word_each_chinese_word_looks_at():
     english = ["the", "red", "car", "is", "parked", "outside", "the", "building", "."]
     chinese = ["红色", "的", "汽车", "停", "在", "建筑物", "外面", "。"]
-    below = ROWS["S17"].figures().as_dict()["then"]
+    below = FIGURES["S17"]().as_dict()["then"]
     assert [column["zh"] for column in below["columns"]] == chinese
     for row, name in zip(below["rows"], ("nope", "rope"), strict=True):
         weights = load("translation", name).read(tuple(english)).weights.numpy().max((0, 1))
@@ -150,9 +150,9 @@ def test_a_row_fits_a_telephone(opened):
 
 def test_each_statement_of_the_notes_stands_beside_one_row_with_its_verdict():
     told = {claim["id"]: claim for name in ROWS for claim in views.data("row", {"name": name}).facts["claims"]}
-    assert set(told) == set(LEDGER)
-    assert len(LEDGER) == 37
-    for name, claim in LEDGER.items():
+    assert set(told) == set(CLAIMS)
+    assert len(CLAIMS) == 37
+    for name, claim in CLAIMS.items():
         evidence = claim.check()
         assert told[name]["words"] == claim.words.as_dict()
         assert told[name]["verdict"] == evidence.verdict.words.as_dict()
@@ -168,8 +168,8 @@ def test_an_old_address_of_a_statement_opens_its_row(opened, address, row, claim
     page = opened(address, lang=lang, width=1440)
     card = page.locator(f".row-card[data-row={row}]")
     card.locator(".claims summary").click()
-    evidence = LEDGER[claim].check()
-    expect(card.locator(f"[data-claim={claim}]")).to_contain_text(LEDGER[claim].words.in_language(lang))
+    evidence = CLAIMS[claim].check()
+    expect(card.locator(f"[data-claim={claim}]")).to_contain_text(CLAIMS[claim].words.in_language(lang))
     expect(card.locator(f"[data-claim={claim}] b")).to_have_text(evidence.verdict.words.in_language(lang))
     expect(card.locator(f"[data-claim={claim}] + dd")).to_have_text(evidence.value.in_language(lang))
     assert links.address(address) == row

@@ -118,7 +118,7 @@ def test_the_notes_own_sums_stand_in_the_frames():
     np.testing.assert_allclose(a["weights"][0], weights, atol=5e-5)
     printed = asked(sentence="I like cats", encoding="nope").facts["printed"]["q"]
     assert [verdict for row in printed for _, verdict in row] == ["same"] + 8 * ["different"]
-    steps = {step.formula: step.matrix for step in posenc.learn.walk.EXAMPLES["rope"].steps()}
+    steps = {step.formula: step.matrix for step in posenc.learn.ledger.EXAMPLES["rope"].steps()}
     a = arrays(sentence="人工 智能 正在 快速 发展", encoding="rope")
     np.testing.assert_allclose(a["products"][0, 2:3], steps["q̂_2·k̂_j/√4"], atol=1e-12)
     np.testing.assert_allclose(a["out"][2:3, :2], steps["o_2 = Σ_j α_2j·v_j"], atol=1e-12)

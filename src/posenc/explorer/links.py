@@ -13,9 +13,8 @@ from urllib.parse import parse_qsl
 from posenc.catalogue import lookup
 from posenc.explorer import views
 from posenc.explorer.parameters import Refused, one_of
-from posenc.explorer.rows import ROWS
 from posenc.explorer.say import say
-from posenc.learn.claims import LEDGER
+from posenc.learn.ledger import CLAIMS, ROWS
 
 YES = {"true": True, "false": False}  # as addresses write them
 
@@ -73,7 +72,7 @@ def _view(name: str) -> str:
         raise Refused(say("view: audit is a command now: posenc check TABLE"))
     if view == "true_or_false":  # it was one, too: its statements stand beside the rows
         asked = dict(parse_qsl(name.partition("?")[2])).get("claim")
-        return next((claim.row for claim in LEDGER.values() if claim.id == asked), "S1")
+        return CLAIMS[asked].row if asked in CLAIMS else "S1"
     if view in SHOWN_BY:
         return SHOWN_BY[view]
     entry = lookup.BY_NAME.get(view)

@@ -11,7 +11,8 @@ from posenc.support.languages import Language, Words
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from posenc.learn.walk import Example, Step
+    from posenc.learn.ledger import Example
+    from posenc.learn.walk import Step
 
 DIGITS = 4
 

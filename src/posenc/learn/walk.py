@@ -5,15 +5,15 @@
     rope        人工 智能 正在 快速 发展: 正在 at position 2 against positions 0 … 4    note 002
     components  PE(2) component by component, at 8 and at 4 channels                  notes 003, 004
 
-`EXAMPLES["rope"].steps()` returns them as data; `posenc walk rope` prints them.
+`rope_steps()` returns them as data; `posenc walk rope` prints them. Their titles are in the ledger.
 Legend: t tokens, i query, j key, d channels, n pairs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
@@ -28,12 +28,14 @@ from posenc.learn.notes import compare
 from posenc.learn.say import say
 from posenc.positions import Positions
 from posenc.support.checked import checked
+from posenc.support.data_files import beside
 from posenc.support.languages import Words
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Float
 
 Printed = tuple[tuple[str, ...], ...]
+WORDS = beside(__file__, say)
 
 
 @dataclass(frozen=True)
@@ -72,16 +74,6 @@ class Step:
                 if verdict != "same":
                     slips.append(Slip(r, c, shown, self.matrix[r][c], verdict == "truncated"))
         return tuple(slips)
-
-
-@dataclass(frozen=True)
-class Example:
-    """A worked example; `steps()` computes it."""
-
-    name: str
-    title: Words
-    notes: tuple[str, ...]
-    steps: Callable[[], tuple[Step, ...]]
 
 
 class Unscaled(PositionalEncoding):
@@ -126,41 +118,15 @@ def sum_steps(base: float = 100.0) -> tuple[Step, ...]:
     angles = torch.arange(3, dtype=torch.float64)[:, None] * omega
     channels = ("sin 0", "cos 0", "sin 1", "cos 1")
     turned = ("鱼", "吃", "猫")
-    return (
-        _step(say("Word vectors"), "E", tokens, _numbered("d", 4), words, remark=say("Given by the note.")),
-        _step(
-            say("Frequencies"),
-            f"ω_i = {base:g}^(-2i/4)",
-            ("ω",),
-            ("i=0", "i=1"),
-            omega,
-            remark=say("The note takes base 100 instead of 10000, so that both pairs move."),
-        ),
-        _step(say("Angles"), "p·ω_i", tokens, ("i=0", "i=1"), angles),
-        _step(
-            say("Position codes"),
-            "PE(p) = [sin pω_0, cos pω_0, sin pω_1, cos pω_1]",
-            tokens,
-            channels,
-            table,
-            PRINTED_TABLE,
-        ),
-        _step(
-            say("Input of the first layer"),
-            "E + PE",
-            tokens,
-            _numbered("d", 4),
-            encoding.embed(words[None], at)[0],
-            PRINTED_SUMS,
-        ),
-        _step(
-            say("The same words turned round"),
-            "P·E + PE",
-            _at_positions(turned),
-            _numbered("d", 4),
-            encoding.embed(words.flip(0)[None], at)[0],
-            remark=say("The words moved, the positions stayed: only 吃, in the middle of both, keeps its row."),
-        ),
+    return _steps(
+        "sum",
+        (tokens, _numbered("d", 4), words),
+        (("ω",), ("i=0", "i=1"), omega),
+        (tokens, ("i=0", "i=1"), angles),
+        (tokens, channels, table, PRINTED_TABLE),
+        (tokens, _numbered("d", 4), encoding.embed(words[None], at)[0], PRINTED_SUMS),
+        (_at_positions(turned), _numbered("d", 4), encoding.embed(words.flip(0)[None], at)[0]),
+        base=base,
     )
 
 
@@ -188,90 +154,24 @@ def attention_steps() -> tuple[Step, ...]:
     moved = attention_weights(placed_turned, placed_turned, NoPE())
     carried = turn @ attention_weights(placed, placed, NoPE()) @ turn.T
     apart = float((moved - carried).abs().max())
-    return (
-        _step(
-            say("Word vectors; all three projections are the same nine numbers"), "X = W_Q = W_K = W_V", here, channels, x
-        ),
-        _step(say("Queries, and with the same weights keys and values"), "Q = K = V = X·W", here, channels, q, PRINTED_Q),
-        _step(
-            say("Scores"),
-            "Q·Kᵀ",
-            here,
-            here,
-            scores,
-            PRINTED_SCORES,
-            say("Not even what the note's own Q gives: (0.3, 0.38, 0.46) with itself is 0.446, not 0.34."),
-        ),
-        _step(
-            say("Weights as the note takes them, without 1/√d"),
-            "softmax(Q·Kᵀ)",
-            here,
-            here,
-            unscaled,
-            PRINTED_WEIGHTS,
-            say("Not the softmax of the note's own scores either: 0.09, 0.24, 0.67 is softmax(0, 1, 2)."),
-        ),
-        _step(say("Output without 1/√d"), "softmax(Q·Kᵀ)·V", here, channels, attended(q, q, q, Unscaled())),
-        _step(
-            say("Scaled scores"),
-            "Q·Kᵀ/√3",
-            here,
-            here,
-            scores * scale_of(NoPE(), 3),
-            remark=say("The paper divides by √d, here √3; the note leaves it out."),
-        ),
-        _step(say("Weights"), "A = softmax(Q·Kᵀ/√3)", here, here, scaled),
-        _step(say("Output"), "A·V", here, channels, attended(q, q, q, NoPE())),
-        _step(
-            say("The sentence turned round: 猫 喜欢 我"),
-            "A(PX) = softmax(PQ·(PQ)ᵀ/√3)",
-            turned,
-            turned,
-            attention_weights(q_turned, q_turned, NoPE()),
-        ),
-        _step(
-            say("The first sentence's weights, rows and columns turned round"),
-            "P·A(X)·Pᵀ",
-            turned,
-            turned,
-            turn @ scaled @ turn.T,
-            remark=say("Equal to the matrix above. The note says the weights stay the same; they move with the words."),
-        ),
-        _step(
-            say("The output of the sentence turned round"),
-            "A(PX)·PV = P·(A(X)·V)",
-            turned,
-            channels,
-            attended(q_turned, q_turned, q_turned, NoPE()),
-            remark=say("The same rows in another order: no word can tell where it stands."),
-        ),
-        _step(
-            say("Position codes by the formula, p = 1, 2, 3"),
-            "PE(p) = [sin p, cos p, sin 10000^(-2/3)p]",
-            here,
-            channels,
-            codes,
-            PRINTED_CODES,
-            say("The note's numbers follow no formula; sines and cosines cannot exceed 1."),
-        ),
-        _step(
-            say("Words with positions"),
-            "X + PE",
-            here,
-            channels,
-            x + codes,
-            PRINTED_INPUTS,
-            say("The additions themselves are right; the codes that are added are not."),
-        ),
-        _step(say("Weights of 猫 喜欢 我 with positions"), "A(PX + p)", turned, turned, moved),
-        _step(
-            say("What they would be if order were not seen"),
-            "P·A(X + p)·Pᵀ",
-            turned,
-            turned,
-            carried,
-            remark=say("They differ by up to {apart:.4f}: now the order counts.", apart=apart),
-        ),
+    return _steps(
+        "attention",
+        (here, channels, x),
+        (here, channels, q, PRINTED_Q),
+        (here, here, scores, PRINTED_SCORES),
+        (here, here, unscaled, PRINTED_WEIGHTS),
+        (here, channels, attended(q, q, q, Unscaled())),
+        (here, here, scores * scale_of(NoPE(), 3)),
+        (here, here, scaled),
+        (here, channels, attended(q, q, q, NoPE())),
+        (turned, turned, attention_weights(q_turned, q_turned, NoPE())),
+        (turned, turned, turn @ scaled @ turn.T),
+        (turned, channels, attended(q_turned, q_turned, q_turned, NoPE())),
+        (here, channels, codes, PRINTED_CODES),
+        (here, channels, x + codes, PRINTED_INPUTS),
+        (turned, turned, moved),
+        (turned, turned, carried),
+        apart=apart,
     )
 
 
@@ -301,79 +201,25 @@ def rope_steps(base: float = 100.0) -> tuple[Step, ...]:
     tokens, channels, me = _at_positions(AI_IS_GROWING), _numbered("d", 4), ("正在",)
     offsets = ("+2", "+1", "0", "-1", "-2")
     by_offset = tuple(f"{token} {offset}" for token, offset in zip(AI_IS_GROWING, offsets, strict=True))
-    return (
-        _step(
-            say("Query of 正在"),
-            "q_2",
-            me,
-            channels,
-            q,
-            remark=say("The note gives no numbers; queries, keys and values are chosen here, to be checked by hand."),
-        ),
-        _step(say("Keys"), "k_j", tokens, channels, k),
-        _step(
-            say("Frequencies"),
-            f"ω_i = {base:g}^(-2i/4)",
-            ("ω",),
-            ("i=0", "i=1"),
-            omega,
-            remark=say("With this base both pairs turn visibly within five positions."),
-        ),
-        _step(say("Angles"), "p·ω_i", tokens, ("i=0", "i=1"), torch.arange(5, dtype=torch.float64)[:, None] * omega),
-        _step(say("The rotation of position 2"), "R(2)", channels, channels, rotation_matrix(2, 4, base)),
-        _step(say("The rotated query"), "q̂_2 = R(2)·q_2", me, channels, q_hat),
-        _step(
-            say("The rotated keys"),
-            "k̂_j = R(j)·k_j",
-            tokens,
-            channels,
-            k_hat,
-            remark=say("Position 0 turns nothing. Lengths are kept."),
-        ),
-        _step(say("Scores, by offset 2-j"), "q̂_2·k̂_j", me, by_offset, scores),
-        _step(
-            say("The same from the offset alone, columns"),
-            "q_2ᵀ·R(j-2)·k_j",
-            me,
-            by_offset,
-            columns,
-            remark=say("Equal: the two absolute positions have dropped out."),
-        ),
-        _step(
-            say("The same in the note's notation, rows"),
-            "q_2·Rᵀ(2-j)·k_jᵀ",
-            me,
-            by_offset,
-            rows,
-            remark=say("For rows R is the transpose and turns the other way: R(i-j) there is R(j-i) for columns."),
-        ),
-        _step(
-            say("正在 with itself"),
-            "q_2·k_2",
-            me,
-            by_offset[2:3],
-            q @ k[2][:, None],
-            remark=say("Offset 0 turns nothing: the plain inner product, the middle score above."),
-        ),
-        _step(
-            say("One key, that of 正在, at every position"),
-            "q̂_2·R(j)·k_2",
-            me,
-            offsets,
-            q_hat @ same_key.T,
-            remark=say("All five differ: +1 and -1, before and after, are told apart."),
-        ),
-        _step(
-            say("Logits"),
-            "q̂_2·k̂_j/√4",
-            me,
-            by_offset,
-            scores * rope.softmax_scale(4),
-            remark=say("Divided by √d; the note leaves this out for RoPE."),
-        ),
-        _step(say("Weights"), "α_2j = softmax(q̂_2·k̂_j/√4)", me, by_offset, weights),
-        _step(say("Values"), "v_j", tokens, _numbered("d", 2), v),
-        _step(say("Output"), "o_2 = Σ_j α_2j·v_j", me, _numbered("d", 2), output),
+    return _steps(
+        "rope",
+        (me, channels, q),
+        (tokens, channels, k),
+        (("ω",), ("i=0", "i=1"), omega),
+        (tokens, ("i=0", "i=1"), torch.arange(5, dtype=torch.float64)[:, None] * omega),
+        (channels, channels, rotation_matrix(2, 4, base)),
+        (me, channels, q_hat),
+        (tokens, channels, k_hat),
+        (me, by_offset, scores),
+        (me, by_offset, columns),
+        (me, by_offset, rows),
+        (me, by_offset[2:3], q @ k[2][:, None]),
+        (me, offsets, q_hat @ same_key.T),
+        (me, by_offset, scores * rope.softmax_scale(4)),
+        (me, by_offset, weights),
+        (tokens, _numbered("d", 2), v),
+        (me, _numbered("d", 2), output),
+        base=base,
     )
 
 
@@ -392,7 +238,7 @@ def components_steps(position: int = 2, base: float = 10000.0) -> tuple[Step, ..
     return (*_components(position, 8, base, eight, "003"), *_components(position, 4, base, four, "004"))
 
 
-def _components(position: int, d_model: int, base: float, printed: Printed, note: str) -> tuple[Step, Step]:
+def _components(position: int, d_model: int, base: float, printed: Printed, note: str) -> tuple[Step, ...]:
     omega = torch.tensor(frequencies.rotary(d_model, base), dtype=torch.float64)
     code = sinusoidal_table(1, d_model, base, start=position, dtype=torch.float64)
     table = torch.stack([1 / omega, position * omega, code[0, 0::2], code[0, 1::2]], dim=1)
@@ -400,47 +246,33 @@ def _components(position: int, d_model: int, base: float, printed: Printed, note
     head = ("denominator", "angle", "sin", "cos")
     row = tuple((digits,) for sin_cos in printed for digits in sin_cos[2:])
     last = f"cos {float(table[-1, 1]):g} = {float(table[-1, 3]):.6f}"
-    return (
-        _step(
-            say("d = {d_model}, pair by pair (note {note})", d_model=d_model, note=note),
-            f"{base:g}^(2i/{d_model}),  {position}/denominator,  sin,  cos",
-            pairs,
-            head,
-            table,
-            printed,
-        ),
-        _step(
-            say("The code at d = {d_model}", d_model=d_model),
-            f"PE({position})",
-            _numbered("d", d_model),
-            (f"PE({position})",),
-            code.T,
-            row,
-            say("{last}.", last=last),
-        ),
+    return _steps(
+        "components",
+        (pairs, head, table, printed),
+        (_numbered("d", d_model), (f"PE({position})",), code.T, row),
+        base=base,
+        d_model=d_model,
+        position=position,
+        note=note,
+        last=last,
     )
 
 
-EXAMPLES = {
-    example.name: example
-    for example in (
-        Example("sum", say("猫 吃 鱼: word + position"), ("004",), sum_steps),
-        Example("attention", say("我 喜欢 猫: self-attention by hand"), ("004",), attention_steps),
-        Example("rope", say("人工 智能 正在 快速 发展: RoPE, 正在 against the rest"), ("002",), rope_steps),
-        Example("components", say("PE(2), component by component"), ("003", "004"), components_steps),
-    )
-}
+def _steps(example: str, *parts: tuple[Any, ...], **told: object) -> tuple[Step, ...]:
+    """The steps of an example: of each its words in walk.toml, rows, columns, matrix and printed digits."""
+    return tuple(_step(words, told, *part) for words, part in zip(WORDS[example], parts, strict=True))
 
 
 def _step(
-    title: Words,
-    formula: str,
+    words: Mapping[str, Any],
+    told: Mapping[str, object],
     rows: tuple[str, ...],
     columns: tuple[str, ...],
     matrix: Tensor,
     printed: Printed = (),
-    remark: Words | None = None,
 ) -> Step:
+    title, formula = words["title"].filled(**told), words["formula"].format(**told)
+    remark = words["remark"].filled(**told) if "remark" in words else None
     return Step(title, formula, rows, columns, tuple(map(tuple, (matrix + 0.0).tolist())), printed, remark)  # no -0.0
 
 

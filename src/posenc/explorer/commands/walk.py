@@ -10,23 +10,25 @@ from posenc.explorer.say import say
 from posenc.support.languages import Language
 from posenc.terminal.language import chosen_language
 from posenc.terminal.output import echo_json, print_chinese
+from posenc.terminal.sparkline import BLOCKS, sparkline
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from rich.console import RenderableType
 
-    from posenc.explorer.rows import Figures, Row
+    from posenc.explorer.figures import Figures
+    from posenc.learn.ledger import Row
 
 WIDTH = 78
-BARS, WIDE = "▁▂▃▄▅▆▇█", 7  # characters of one value
+WIDE = 7  # characters of one value
 
 
 def command(
     what: Annotated[
         str,
         typer.Argument(
-            metavar="[ROW | EXAMPLE]", help="S1 … S21, or sum, attention, rope, components.", show_default=False
+            metavar="[ROW | EXAMPLE]", help="S1 … S21, or components, rope, sum, attention.", show_default=False
         ),
     ] = "",
     as_json: Annotated[bool, typer.Option("--json", help="Figures and steps as JSON, both languages.")] = False,
@@ -37,17 +39,16 @@ def command(
     Without an argument it lists the rows, each with a command and the address that shows it in the explorer.
 
     S1 … S21     one row: the example of the notes and its figures
+    components   the components of PE(2), with 8 and with 4 channels
+    rope         人工 智能 正在 快速 发展: RoPE scores of 正在 with every word
     sum          猫 吃 鱼: word + position, base 100
     attention    我 喜欢 猫: self-attention by hand, and the same for the reversed sentence
-    rope         人工 智能 正在 快速 发展: RoPE scores of 正在 with every word
-    components   the components of PE(2), with 8 and with 4 channels
 
     Where the number printed in a note is wrong, an example shows both: printed → correct.
 
     Examples:  posenc walk S13   ·   posenc walk attention   ·   posenc walk rope --lang zh   ·   posenc walk --json
     """
-    from posenc.explorer.rows import ROWS
-    from posenc.learn.walk import EXAMPLES
+    from posenc.learn.ledger import EXAMPLES, ROWS
 
     row = what.upper()
     if what and row not in ROWS and what not in EXAMPLES:
@@ -80,6 +81,8 @@ def command(
 
 
 def _row_as_data(row: Row) -> dict[str, Any]:
+    from posenc.explorer.figures import FIGURES
+
     return {
         "name": row.name,
         "title": row.title.as_dict(),
@@ -88,7 +91,8 @@ def _row_as_data(row: Row) -> dict[str, Any]:
         "command": row.command,
         "page": f"#{row.name}",
         "view": row.view,
-        "figures": row.figures().as_dict(),
+        "figures": FIGURES[row.name]().as_dict(),
+        "claims": [claim.id for claim in row.claims],
     }
 
 
@@ -104,21 +108,23 @@ def _listed(rows: Iterable[Row], language: Language) -> list[RenderableType]:
         table.add_row("", Wrapped(f"{row.command}   ·   posenc explore {row.name}   ·   #{row.name}", "dim"))
     more = say(
         "posenc walk S13 prints a row with its figures, posenc explore S13 shows it; #S13 stands behind its address. "
-        "posenc walk sum, attention, rope and components compute the worked examples."
+        "posenc walk components, rope, sum and attention compute the worked examples."
     )
     return [table, "", Wrapped(more.in_language(language))]
 
 
 def _rendered(row: Row, language: Language) -> list[RenderableType]:
-    """One row: what it is, what is so, the figures, and where more is to be seen."""
+    """One row: what it is, what is so, the figures, the claims about it, and where more is to be seen."""
     from rich.padding import Padding
     from rich.rule import Rule
     from rich.text import Text
 
+    from posenc.explorer.figures import FIGURES
+    from posenc.learn.commands.claims import table
     from posenc.learn.notes import FILES
     from posenc.terminal.wrapped import Wrapped
 
-    source, figures = say("note").in_language(language), row.figures()
+    source, figures = say("note").in_language(language), FIGURES[row.name]()
     return [
         Rule(f"[bold]{row.name}  {row.title.in_language(language)}[/]", align="left", style="cyan"),
         Text(f"{source} {', '.join(FILES[note] for note in row.notes)}", style="dim"),
@@ -127,6 +133,7 @@ def _rendered(row: Row, language: Language) -> list[RenderableType]:
         "",
         *_drawn(figures, language),
         *(part for rows in figures.tables() for part in (Padding(_table(rows, language), (0, 0, 0, 2), expand=False), "")),
+        *([table([(claim, claim.check()) for claim in row.claims], language)] if row.claims else []),
         Text(f"{row.command}   ·   posenc explore {row.name}", style="cyan"),
     ]
 
@@ -135,18 +142,17 @@ def _drawn(figures: Figures, language: Language) -> list[RenderableType]:
     """Of every row its curve, in bars from the lowest value of all rows to the highest; `·` where there is no value."""
     from rich.table import Table
 
-    from posenc.explorer.rows import words
+    from posenc.explorer.figures import words
 
     if not figures.curves:
         return []
     values = [value for curve in figures.curves for value in curve if value is not None]
-    low, step = min(values), (max(values) - min(values)) / (len(BARS) - 1)
+    low, high = min(values), max(values)
     table = Table.grid(padding=(0, 2, 0, 2))
     table.add_row("", "".join(f"{factor:g}×".ljust(WIDE) for factor in figures.at))
     for (name, _), curve in zip(figures.rows, figures.curves, strict=True):
-        bars = (WIDE * ("·" if value is None else BARS[round((value - low) / step)]) for value in curve)
-        table.add_row(words(name).in_language(language), "".join(bars))
-    table.add_row("", f"{BARS[0]} {low:.2f}   {BARS[-1]} {max(values):.2f}")
+        table.add_row(words(name).in_language(language), sparkline(curve, low, high, WIDE))
+    table.add_row("", f"{BLOCKS[0]} {low:.2f}   {BLOCKS[-1]} {high:.2f}")
     return [table, ""]
 
 
@@ -156,7 +162,7 @@ def _table(figures: Figures, language: Language) -> RenderableType:
     from rich.cells import cell_len
     from rich.table import Table
 
-    from posenc.explorer.rows import words
+    from posenc.explorer.figures import words
 
     heads = ["", *(words(column).in_language(language) for column in figures.columns)]
     empty = ("",) * len(heads)

@@ -20,8 +20,7 @@ from typing import Any
 import posenc
 from posenc.explorer.data import Data
 from posenc.explorer.parameters import Parameters, Refused, one_of, parse, schema
-from posenc.explorer.rows import ROWS
-from posenc.learn.claims import LEDGER
+from posenc.learn.ledger import CLAIMS, ROWS
 
 HERE = Path(__file__).parent
 
@@ -67,7 +66,7 @@ def data(name: str, values: object) -> Data:
 def known() -> dict[str, Any]:
     """What a page knows before it asks: the version, the parameters of every view, where the rows of the notes lead, and
     beside which row each of the notes' statements stands."""
-    rows, claims = {row.name: row.view for row in ROWS.values()}, {claim.id: claim.row for claim in LEDGER.values()}
+    rows, claims = {row.name: row.view for row in ROWS.values()}, {claim.id: claim.row for claim in CLAIMS.values()}
     return {"version": posenc.__version__, "schemas": schemas(), "rows": rows, "claims": claims}
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from posenc.explorer.data import Data
+from posenc.explorer.figures import FIGURES
 from posenc.explorer.parameters import Parameters as Base
 from posenc.explorer.parameters import labelled
-from posenc.explorer.rows import ROWS
-from posenc.learn.claims import LEDGER, Claim
+from posenc.learn.ledger import ROWS, Claim
 
 if TYPE_CHECKING:
     Name = str
@@ -25,15 +25,15 @@ EXPORTED = tuple(Parameters(name=name) for name in ROWS)
 
 def data(params: Parameters) -> Data:
     row = ROWS[params.name]
-    python = f'from posenc.explorer.rows import ROWS\n\nfigures = ROWS["{row.name}"].figures()'
+    python = f'from posenc.explorer.figures import FIGURES\n\nfigures = FIGURES["{row.name}"]()'
     facts = {
         "name": row.name,
         "title": row.title.as_dict(),
         "says": row.says.as_dict(),
         "notes": row.notes,
         "commands": list(dict.fromkeys((f"posenc walk {row.name}", row.command))),
-        "figures": row.figures().as_dict(),
-        "claims": [_checked(claim) for claim in LEDGER.values() if claim.row == row.name],
+        "figures": FIGURES[row.name]().as_dict(),
+        "claims": list(map(_checked, row.claims)),
     }
     return Data({}, python, facts)
 

@@ -12,23 +12,24 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
-from posenc.lab.commands.table import COLOURS, reasons
+from posenc.lab.commands.table import reasons
 from posenc.lab.findings.titles import main_task
 from posenc.lab.findings.wording import seeds_to_rank
+from posenc.lab.report.cells import value
+from posenc.lab.report.screen import COLOURS
 from posenc.lab.say import say
 from posenc.support.languages import Language, Words
+from posenc.terminal.sparkline import sparkline
 from posenc.terminal.wrapped import Wrapped
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-BLOCKS = "▁▂▃▄▅▆▇█"
 MOST = 12  # rows of one screen
 TITLE = say("{task}: trained at {home} {of}, {seeds}; {unit}")
 UNITS = {"exact": say("% entirely right"), "bits": say("bits, lower is better")}
 INTERVAL, MORE = say("95 % interval"), say("and {more} more, in the report")
 ANY_ORDER = say("any order")  # the share at the longest length of answers that were found, in any order
-STYLES = {"stays": COLOURS["flat"], "fades": COLOURS["fades"], "breaks": COLOURS["breaks"]}
 
 
 def show(findings: Mapping[str, Any], console: Console, language: Language) -> None:
@@ -44,11 +45,15 @@ def show(findings: Mapping[str, Any], console: Console, language: Language) -> N
         table.add_column(ANY_ORDER.in_language(language), justify="right", no_wrap=True)
     table.add_column("", no_wrap=True)
     home = task["lengths"].index(task["length"])
+
+    def written(mean: float | None) -> str:
+        return "" if mean is None else value(task, mean)
+
     for row in rows[:MOST]:
-        word = Text(row["word"][language], STYLES.get(row["word"]["en"], "dim"))
-        near, far = (written(task["measure"], row["means"][n]) for n in (home, -1))
-        between = "–".join(written(task["measure"], end) for end in row["interval"] or ())
-        in_any_order = [written(task["measure"], row["retrieved"])] if found else []
+        word = Text(row["word"][language], COLOURS.get(row["word"]["en"], "dim"))
+        near, far = (written(row["means"][n]) for n in (home, -1))
+        between = "–".join(written(end) for end in row["interval"] or ())
+        in_any_order = [written(row["retrieved"])] if found else []
         table.add_row(row["name"][language], sparkline(row["means"], low, high), near, far, between, *in_any_order, word)
     console.print(Wrapped(caption(findings, task).in_language(language), "bold"))
     console.print(Group(table, *(Text(line, "dim") for line in _below(task, rows, language))))
@@ -71,15 +76,3 @@ def caption(findings: Mapping[str, Any], task: Mapping[str, Any]) -> Words:
         of=Words(**task["unit"]),
         seeds=seeds_to_rank(findings),
     )
-
-
-def sparkline(means: Sequence[float | None], low: float, high: float) -> str:
-    """One block for each length, from ▁ at `low` to █ at `high`; · where there is no score."""
-    steps = (len(BLOCKS) - 1) / (high - low or 1.0)
-    return "".join("·" if mean is None else BLOCKS[round((mean - low) * steps)] for mean in means)
-
-
-def written(measure: str, mean: float | None) -> str:
-    if mean is None:
-        return ""
-    return f"{100 * mean:.1f}" if measure == "exact" else f"{mean:.2f}"

@@ -111,7 +111,7 @@ def as_data(line: Line) -> dict[str, Any]:
 
 
 def _show_choice(described: dict[str, Any], language: Language, console: Console) -> None:
-    from posenc.lab.commands.table import UNIT
+    from posenc.lab.report.words import measured_in
     from posenc.terminal.wrapped import Wrapped
 
     table = _table(PRESETS, language, range(1, 6))
@@ -131,7 +131,7 @@ def _show_choice(described: dict[str, Any], language: Language, console: Console
         table.add_row(
             f"[bold]{preset['name']}[/bold]",
             Wrapped(preset["title"][language]),
-            Wrapped(UNIT[preset["measure"]].in_language(language)),
+            Wrapped(measured_in(preset["measure"]).in_language(language)),
             Wrapped(preset["unit"][language]),
         )
     console.print(table)

@@ -183,7 +183,7 @@ def show(name: str, scores: list[Score], measure: str) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from posenc.lab.commands.table import UNIT
+    from posenc.lab.report.words import measured_in
 
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
     for heading in ("targets", "frequencies", "length", "stored", "again", "differs", "allowed"):
@@ -193,7 +193,7 @@ def show(name: str, scores: list[Score], measure: str) -> None:
         numbers = (f"{score.stored:.4f}", f"{score.again:.4f}", f"{score.difference:+.4f}", f"{score.allowed:.2g}{beyond}")
         table.add_row(score.mode, score.change or "as trained", str(score.length), *numbers)
     console = Console(highlight=False, emoji=False)
-    console.print(f"{name}: {UNIT[measure].en}", soft_wrap=True, markup=False)
+    console.print(f"{name}: {measured_in(measure).en}", soft_wrap=True, markup=False)
     console.print(table)
 
 

@@ -10,6 +10,7 @@ import typer
 
 from posenc.lab.commands.trial import TrialFolder, TrialWords, stored
 from posenc.terminal.output import echo, echo_json
+from posenc.terminal.sparkline import sparkline
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
     from posenc.lab.records.learning_curve import Curve
     from posenc.lab.records.record import Record
 
-BLOCKS = "▁▂▃▄▅▆▇█"
 WIDEST = 60  # characters of a curve
 
 
@@ -96,21 +96,19 @@ def last_fifth(described: dict[str, Any], points: Curve) -> dict[str, Any]:
     return {"fell": fell, "still_improving": None if fell is None else not converged([fell])}
 
 
-def sparkline(values: list[float]) -> str:
+def curve(values: list[float]) -> str:
     """The curve as characters from ▁ (lowest) to █ (highest): at most WIDEST, each the mean of an interval."""
     if not values:
         return ""
     width = min(WIDEST, len(values))
     ends = [n * len(values) // width for n in range(width + 1)]
     means = [sum(values[a:b]) / (b - a) for a, b in itertools.pairwise(ends)]
-    low, high = min(means), max(means)
-    step = (high - low) / (len(BLOCKS) - 1)
-    return "".join(BLOCKS[round((mean - low) / step) if step else 0] for mean in means)
+    return sparkline(means, min(means), max(means))
 
 
 def two_phases(before: list[float], after: list[float]) -> str:
     """Both curves at one scale, ┆ where the model was changed."""
-    whole = sparkline([*before, *after])
+    whole = curve([*before, *after])
     place = round(len(whole) * len(before) / max(1, len(before) + len(after)))
     return f"{whole[:place]}┆{whole[place:]}"
 
@@ -136,7 +134,7 @@ def _show(line: Line, described: dict[str, Any], console: Console) -> None:
         f"scored in {seconds['scoring']:.1f} s; {described['finished']}",
         "machine": _settings(described["machine"]),
         "versions": _settings({k: v[:16] for k, v in described["provenance"].items()}),
-        "curve": f"{sparkline(bits)}  {bits[0]:.2f} → {bits[-1]:.2f} bits, {steps[-1]} steps" if bits else "",
+        "curve": f"{curve(bits)}  {bits[0]:.2f} → {bits[-1]:.2f} bits, {steps[-1]} steps" if bits else "",
         **{
             word: f"{two_phases(bits, then['bits'])}  {then['bits'][0]:.2f} → {then['bits'][-1]:.2f} bits"
             for word, then in described.get("curves_then", {}).items()

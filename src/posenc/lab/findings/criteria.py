@@ -37,6 +37,8 @@ CONVERGED = 0.05
 LEARNT = 0.95
 # Bits lost at most: 0.05 multiply the perplexity by 1.04. For exact match, the share of the trained length's score kept.
 FLAT = {"bits": 0.05, "exact": 0.9}
+# What a repeated trial may differ by: what counts as no loss, and one row in ten.
+TOLERANCE = {"bits": FLAT["bits"], "exact": 0.1}
 # Bits lost at least: 0.5 multiply the perplexity by 1.41. For exact match, less than half of the score is kept.
 BREAKS = {"bits": 0.5, "exact": 0.5}
 # Seeds. An interval over fewer than five would mostly describe the seeds that happened to be drawn.

@@ -11,7 +11,7 @@ from posenc.lab.findings import statistics
 from posenc.lab.findings.criteria import BREAKS, ENOUGH, FLAT
 from posenc.lab.findings.titles import title
 from posenc.lab.say import say
-from posenc.lab.trial.limits import TABLE_ENDS
+from posenc.lab.trial.scoring import TABLE_ENDS
 from posenc.lab.trial.training import CAUSAL_ONLY
 from posenc.support.languages import Words, joined
 

@@ -11,8 +11,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from posenc.lab.findings.titles import title
-from posenc.lab.report.block import Block
 from posenc.lab.report.cells import Findings, Task, far, is_bits, learnt, remark, value
+from posenc.lab.report.document import Block, tabled
 from posenc.lab.report.words import change_name, of, phrase, same
 from posenc.lab.say import say
 from posenc.lab.tasks.task import CUT, FROZEN, MAJORITY, OPTIMUM
@@ -32,7 +32,7 @@ def blocks(findings: Findings) -> Iterator[Block]:
         if table := rows(task):
             longer = [length for length in task["lengths"] if length > task["length"]]
             head = [phrase("encoding"), phrase("last window"), *map(same, longer), phrase("gained"), phrase("share")]
-            yield Block(_text(task), head, table)
+            yield from tabled(_text(task), head, table)
 
 
 def _text(task: Task) -> Words:

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from posenc.lab.findings.titles import title
-from posenc.lab.report.block import Block
 from posenc.lab.report.cells import Findings, Task, far, home, learnt
+from posenc.lab.report.document import Block, tabled
 from posenc.lab.report.words import phrase, same
 from posenc.support.languages import Words
 
@@ -22,7 +22,7 @@ def blocks(findings: Findings) -> Iterator[Block]:
         if task["name"] == TEXT and findings["context"]:
             gains = phrase("gains", home=home(task), far=far(task))
             head = [phrase("encoding"), *map(same, task["lengths"]), gains]
-            yield Block(phrase("ceiling text", home=task["length"]), head, _rows(findings, task))
+            yield from tabled(phrase("ceiling text", home=task["length"]), head, _rows(findings, task))
 
 
 def _rows(findings: Findings, task: Task) -> list[list[Words]]:

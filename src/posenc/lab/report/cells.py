@@ -25,8 +25,8 @@ CLOSE = 0.05  # bits between the best and the worst score of a column
 STRETCHES = 24  # a single position has few targets, and their noise would hide the curve
 
 
-class Cell(NamedTuple):
-    """A cell of a table: `words` are its text; `number` and `seeds` are empty if it has no score."""
+class Score(NamedTuple):
+    """The score of a cell: `words` are its text; `number` and `seeds` are empty if it has no score."""
 
     kind: Kind
     words: Words
@@ -49,17 +49,17 @@ def window(task: Task, scored: Mapping[str, Any]) -> Words:
     return same("–" if found is None else value(task, found["mean"], decimals(task, task["length"])))
 
 
-def cell(task: Task, arm: Arm, length: int) -> Cell:
+def cell(task: Task, arm: Arm, length: int) -> Score:
     """The cell at a length."""
     data = arm["cells"].get(str(length)) or {}
     state = data.get("state") or (arm["state"] if data.get("mean") is None else None)
     if state and state != NOT_LEARNT:
-        return Cell(kind_of(state), reason(state))
+        return Score(kind_of(state), reason(state))
     if data.get("mean") is None:
-        return Cell("missing", phrase("missing")) if arm["learnt"] else Cell("not learnt", phrase("not learnt"))
+        return Score("missing", phrase("missing")) if arm["learnt"] else Score("not learnt", phrase("not learnt"))
     number = data["mean"]
     seeds = tuple(data["seeds"][seed] for seed in sorted(data["seeds"], key=int))
-    return Cell(
+    return Score(
         "number" if arm["learnt"] else "not learnt", same(value(task, number, decimals(task, length))), number, seeds
     )
 

@@ -10,8 +10,8 @@ from posenc.lab.findings.titles import main_task, title
 from posenc.lab.report import svg
 from posenc.lab.report.cells import (
     Arm,
-    Cell,
     Findings,
+    Score,
     Task,
     along,
     arms_of,
@@ -27,7 +27,7 @@ from posenc.lab.report.cells import (
     scale,
 )
 from posenc.lab.report.style import Look, label, look, look_of_change
-from posenc.lab.report.words import change_name, listed, of, phrase, same
+from posenc.lab.report.words import change_name, listed, measured_in, of, phrase, same
 from posenc.lab.say import say
 from posenc.lab.tasks.task import OPTIMUM
 from posenc.support.languages import Words
@@ -81,7 +81,7 @@ def chart(task: Task, series: Sequence[svg.Series], named: Words) -> svg.Chart:
         series,
         ticks=[(length, str(length)) for length in lengths],
         x_words=of(task["unit"]),
-        y_words=phrase("bits low" if is_bits(task) else "exact high"),
+        y_words=measured_in(task["measure"]),
         described=say("{named}: {title_words}.", named=named, title_words=title_words),
         trained=svg.Mark(task["length"], phrase("trained")),
         x_log=True,
@@ -96,7 +96,7 @@ def points(task: Task, arm: Arm) -> list[tuple[float, float, Sequence[float]]]:
         point = cell(task, arm, length)
         if length == task["length"] and arm["last_window"] and point.kind == "number":
             near = arm["last_window"]
-            point = Cell("number", point.words, near["mean"], tuple(near["seeds"].values()))
+            point = Score("number", point.words, near["mean"], tuple(near["seeds"].values()))
         if point.kind == "number" and point.number is not None:
             drawn.append((length, scale(task) * point.number, [scale(task) * seed for seed in point.seeds]))
     return drawn
@@ -136,7 +136,7 @@ def levels(task: Task) -> list[svg.Level]:
 def not_drawn(task: Task) -> Words | None:
     """Encodings that are not in the chart, with their score at the trained length or the reason why there is none."""
 
-    def why(cell: Cell) -> Words:
+    def why(cell: Score) -> Words:
         return cell.words
 
     parts = []
@@ -275,7 +275,7 @@ def strips(findings: Findings, task: Task) -> tuple[list[svg.Strip], svg.Axis, l
         return None
     marks = [svg.Mark(level.points[0][1], level.words) for level in levels(task)]
     values = [seed for row in rows for seed in (row.mean, *row.seeds)]
-    words = phrase("bits low" if is_bits(task) else "exact high")
+    words = measured_in(task["measure"])
     if not is_bits(task):
         return rows, svg.Axis(words, [(tick, str(tick)) for tick in range(0, 101, 20)], False), marks
     step = svg.step_of(max(max(values) - min(values), 0.5))

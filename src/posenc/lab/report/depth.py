@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from posenc.lab.findings.titles import title
-from posenc.lab.report.block import Block
 from posenc.lab.report.cells import Findings, Task, value
+from posenc.lab.report.document import Block, tabled
 from posenc.lab.report.words import of, phrase, same
 from posenc.support.languages import Words
 
@@ -17,7 +17,7 @@ def blocks(findings: Findings) -> Iterator[Block]:
     for task in findings["tasks"]:
         if "by_depth" in task:
             quarters = [same(f"{length}: {quarter}") for length in task["by_depth"]["lengths"] for quarter in QUARTERS]
-            yield Block(phrase("depth text", task=of(task["title"])), [phrase("encoding"), *quarters], rows(task))
+            yield from tabled(phrase("depth text", task=of(task["title"])), [phrase("encoding"), *quarters], rows(task))
 
 
 def rows(task: Task) -> list[list[Words]]:

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from posenc.lab.findings.titles import title
-from posenc.lab.report.block import Block
 from posenc.lab.report.cells import Findings, Task, far, learnt
+from posenc.lab.report.document import Block, tabled
 from posenc.lab.report.words import of, phrase, same
 from posenc.support.languages import Words
 
@@ -19,7 +19,7 @@ def blocks(findings: Findings) -> Iterator[Block]:
     for task in findings["tasks"]:
         if task["floor"]:
             text = phrase("floor text", task=of(task["title"]))
-            yield Block(text, [phrase("encoding"), *map(same, task["lengths"])], rows(task))
+            yield from tabled(text, [phrase("encoding"), *map(same, task["lengths"])], rows(task))
 
 
 def rows(task: Task) -> list[list[Words]]:

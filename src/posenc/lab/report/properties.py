@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import html
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from posenc.catalogue import lookup
@@ -12,62 +11,64 @@ from posenc.lab.findings.property_sentences import small
 from posenc.lab.findings.titles import title
 from posenc.lab.findings.wording import because, numbered
 from posenc.lab.report.cells import Findings, reason
-from posenc.lab.report.html import span, table, tag
-from posenc.lab.report.words import phrase
+from posenc.lab.report.document import NOTHING, Block, Cell, Table, Text, cells
+from posenc.lab.report.words import phrase, same
 from posenc.lab.trial.fp64_properties import SAME
 from posenc.lab.trial.training import CAUSAL_ONLY
+from posenc.support.languages import Words, joined
 
 Row = Mapping[str, Any]
 
 
-def properties(findings: Findings) -> str:
-    """The section; empty if the properties were not measured."""
-    measured, size = findings["properties"], findings["size"]
-    if not measured:
-        return ""
-    columns: dict[str, Callable[[Row], str]] = {
-        "bidirectional": lambda row: _order(row["order"]["bidirectional"]),
-        "causal": lambda row: _order(row["order"]["causal"]),
-        "shift": lambda row: _holds(row["shift"]),
-        "decode": lambda row: _holds(row["decode"]),
-        "parameters": lambda row: f"{row['parameters']:,}",
-        "bytes": lambda row: f"{4 * row['parameters']:,}",
-        "tables": lambda row: f"{row['table_bytes_per_token']:,.0f}",
-        "largest": lambda row: _largest(row),
-        "sites": lambda row: ", ".join(site.lower() for site in row["sites"]) or "–",
-    }
-
-    def cells(row: Row) -> list[str]:
-        if "failed" in row:
-            return [f'<td class="none" colspan="{len(columns)}">{span(reason(row["failed"]))}</td>']
-        return [f"<td>{write(row)}</td>" for write in columns.values()]
-
-    head = [span(phrase("encoding")), *(span(phrase(f"property {name}")) for name in columns)]
-    body = [[span(title(name)) + f"<small>{_formula(name)}</small>", *cells(row)] for name, row in measured["rows"].items()]
-    without = {kind: small(value) for kind, value in measured["order_without"].items()}
-    layers, heads = numbered(size["n_layers"], "layer", "layers"), numbered(size["n_heads"], "head", "heads")
-    text = phrase("properties text", **without, d_model=size["d_model"], heads=heads, layers=layers)
-    return tag("p", text) + table("facts", head, body)
+COLUMNS: dict[str, Callable[[Row], Cell]] = {
+    "bidirectional": lambda row: _order(row["order"]["bidirectional"]),
+    "causal": lambda row: _order(row["order"]["causal"]),
+    "shift": lambda row: _holds(row["shift"]),
+    "decode": lambda row: _holds(row["decode"]),
+    "parameters": lambda row: Cell(same(f"{row['parameters']:,}")),
+    "bytes": lambda row: Cell(same(f"{4 * row['parameters']:,}")),
+    "tables": lambda row: Cell(same(f"{row['table_bytes_per_token']:,.0f}")),
+    "largest": lambda row: Cell(_largest(row)),
+    "sites": lambda row: Cell(same(", ".join(site.lower() for site in row["sites"]) or "–")),
+}
 
 
-def _formula(name: str) -> str:
+def blocks(findings: Findings) -> Iterator[Block]:
+    """Nothing if the properties were not measured."""
+    if measured := findings["properties"]:
+        size, without = findings["size"], {kind: small(value) for kind, value in measured["order_without"].items()}
+        layers, heads = numbered(size["n_layers"], "layer", "layers"), numbered(size["n_heads"], "head", "heads")
+        yield Text(phrase("properties text", **without, d_model=size["d_model"], heads=heads, layers=layers))
+        head = cells([phrase("encoding"), *(phrase(f"property {name}") for name in COLUMNS)])
+        yield Table(
+            head, [[Cell(title(name), _formula(name)), *_row(row)] for name, row in measured["rows"].items()], "facts"
+        )
+
+
+def _row(row: Row) -> list[Cell]:
+    if "failed" in row:
+        return [Cell(reason(row["failed"]), kind="none")] * len(COLUMNS)
+    return [write(row) for write in COLUMNS.values()]
+
+
+def _formula(name: str) -> Words:
     entry = lookup.BY_NAME.get(encoding_of(name))
-    return "" if entry is None else html.escape(entry.formula)
+    return NOTHING if entry is None else same(entry.formula)
 
 
-def _order(value: float | None) -> str:
+def _order(value: float | None) -> Cell:
     if value is None:
-        return span(because(CAUSAL_ONLY))
-    return f'<span class="no">{small(value)}</span>' if value <= SAME else small(value)
+        return Cell(because(CAUSAL_ONLY))
+    return Cell(same(small(value)), kind="no" if value <= SAME else "")
 
 
-def _holds(difference: float) -> str:
+def _holds(difference: float) -> Cell:
     kind = "yes" if difference <= SAME else "no"
-    return f'<span class="{kind}">{span(phrase(kind))}</span> <small>{small(difference)}</small>'
+    return Cell(phrase(kind), same(small(difference)), kind=kind)
 
 
-def _largest(row: Row) -> str:
-    """The largest position as text; "0…" comes first if positions may not be negative."""
+def _largest(row: Row) -> Words:
+    """The largest position; "0…" comes first if positions may not be negative."""
     top = row["largest_position"]
-    position = span(phrase("any")) if top is None else str(top)
-    return f"0…{position}" if row["from_zero"] else position
+    position = phrase("any") if top is None else same(top)
+    return joined([same("0…"), position], "", "") if row["from_zero"] else position

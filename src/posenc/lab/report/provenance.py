@@ -2,31 +2,32 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from posenc.lab.experiment import SPREAD
 from posenc.lab.experiment.arm import RANDOMIZED, tuned_as
+from posenc.lab.findings.criteria import TOLERANCE
 from posenc.lab.findings.row_tokens import longest_bucket, row_tokens
 from posenc.lab.findings.titles import main_task, title
 from posenc.lab.findings.wording import because, seeds_to_rank
 from posenc.lab.report.cells import Findings, Task, arms_of, is_bits, reason, unit, value
-from posenc.lab.report.html import span, table, tag
+from posenc.lab.report.document import Article, Block, Cell, Items, Table, Text, cells
 from posenc.lab.report.words import listed, of, phrase, same
-from posenc.lab.run.repeat import TOLERANCE
 from posenc.lab.say import say
 from posenc.support.languages import Words, joined
 
 
-def how(findings: Findings) -> str:
-    rows = "".join(f'<tr><th scope="row">{span(phrase(name))}</th><td>{value}</td></tr>' for name, value in facts(findings))
-    content = (
-        tag("p", phrase("how text")) + tag("p", repeating(findings)) + f'<table class="how"><tbody>{rows}</tbody></table>'
-    )
-    content += f'<ul class="small">{"".join(tag("li", words) for words in limits(findings))}</ul>'
-    content += tag("h3", phrase("tasks")) + _tasks(findings)
-    return content + tag("h3", phrase("lost")) + _lost(findings)
+def blocks(findings: Findings) -> Iterator[Block]:
+    yield Text(phrase("how text"))
+    yield Text(repeating(findings))
+    rows = [[Cell(phrase("how command")), Cell(same(findings["command"]), kind="code")]]
+    yield Table((), rows + [cells((phrase(name), words)) for name, words in facts(findings)], "how")
+    yield Items(list(limits(findings)), "small")
+    yield Article(phrase("tasks"), [_tasks(findings)], "")
+    missing = [cells(row) for row in lost(findings)]
+    head = cells(map(phrase, ("task", "encoding", "seed", "why")))
+    yield Article(phrase("lost"), [Table(head, missing, "worded") if missing else Text(phrase("nothing lost"))], "")
 
 
 def repeating(findings: Findings) -> Words:
@@ -35,17 +36,16 @@ def repeating(findings: Findings) -> Words:
     return phrase("how repeat", task=task["name"], arm=task["arms"][0]["name"], seed=findings["seeds"][0], **TOLERANCE)
 
 
-def facts(findings: Findings) -> list[tuple[str, str]]:
-    """The rows of the table: the key of a label, and HTML."""
-    trials = findings["trials"]
-    trials_words = phrase("how trials text", found=trials["found"], expected=trials["expected"], failed=trials["failed"])
-    seeds = ", ".join(map(str, findings["seeds"]))
+def facts(findings: Findings) -> list[tuple[str, Words]]:
+    """The rows of the table: the key of a label, and what stands beside it."""
+    trials, text, seeds = findings["trials"], findings["text"], ", ".join(map(str, findings["seeds"]))
+    read = text_used(findings) if text else phrase("how no text")
+    kept = {name: value for name, value in (text or {}).items() if name not in ("source", "notes")}
     return [
-        ("how command", f"<code>{html.escape(findings['command'])}</code>"),
-        ("how trials", span(trials_words)),
-        ("how seeds", f"{seeds} ({span(seeds_to_rank(findings))})"),
+        ("how trials", phrase("how trials text", **{name: trials[name] for name in ("found", "expected", "failed")})),
+        ("how seeds", say("{name} ({details})", name=seeds, details=seeds_to_rank(findings))),
         ("how model", _pairs(findings["size"])),
-        ("how text used", _text(findings["text"])),
+        ("how text used", joined([read, _pairs(kept)], " ", "")),
         ("how surroundings", _pairs({"posenc": findings["posenc"], **findings["provenance"]})),
         ("how machine", _pairs(findings["machine"])),
     ]
@@ -92,23 +92,15 @@ def _set(name: str, settings: Mapping[str, float]) -> Words:
     return say("{name} ({details})", name=title(name), details=numbers)
 
 
-def _text(text: Mapping[str, Any] | None) -> str:
-    if text is None:
-        return span(phrase("how no text"))
-    notes = "".join(f"<br>{span(of(note))}" for note in text.get("notes") or ())
-    return _pairs({name: value for name, value in text.items() if name != "notes"}) + notes
-
-
-def _pairs(values: Mapping[str, Any] | None) -> str:
+def _pairs(values: Mapping[str, Any]) -> Words:
     """A mapping as text: "name value, name value"; a nested mapping stands in brackets."""
 
     def written(value: Any) -> str:
         if isinstance(value, Mapping):
-            return f"({', '.join(f'{html.escape(str(name))} {written(inner)}' for name, inner in value.items())})"
-        text = f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) and value > 9999 else str(value)
-        return f"<code>{html.escape(text)}</code>" if len(text) > 31 else html.escape(text)
+            return f"({_pairs(value).en})"
+        return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) and value > 9999 else str(value)
 
-    return ", ".join(f"{html.escape(str(name))} {written(value)}" for name, value in (values or {}).items())
+    return same(", ".join(f"{name} {written(value)}" for name, value in values.items()))
 
 
 def training(task: Task) -> Words:
@@ -170,19 +162,19 @@ def baseline(task: Task) -> str:
     return "–" if task["baseline"] is None else value(task, task["baseline"])
 
 
-def _tasks(findings: Findings) -> str:
-    head = [span(phrase(name)) for name in ("task", "lengths", "trained with", "rate", "gate", "chance", "baseline")]
-    body = [
+def _tasks(findings: Findings) -> Table:
+    head = cells(map(phrase, ("task", "lengths", "trained with", "rate", "gate", "chance", "baseline")))
+    rows = [
         [
-            span(of(task["title"])),
-            f"<td>{lengths(task)}<small>{span(of(task['unit']))}</small></td>",
-            *(f"<td>{span(words)}</td>" for words in (training(task), rate(task), gate(task))),
-            f"<td>{chance(task)}<small>{span(unit(task))}</small></td>",
-            f"<td>{baseline(task)}</td>",
+            Cell(of(task["title"])),
+            Cell(same(lengths(task)), of(task["unit"])),
+            *cells((training(task), rate(task), gate(task))),
+            Cell(same(chance(task)), unit(task)),
+            Cell(same(baseline(task))),
         ]
         for task in findings["tasks"]
     ]
-    return table("worded", head, body)
+    return Table(head, rows, "worded")
 
 
 def absent(why: str) -> Words:
@@ -193,21 +185,10 @@ def absent(why: str) -> Words:
     return joined((words, tail), "", "") if without_tail != why else words
 
 
-def lost(findings: Findings) -> list[tuple[Words, Words, str, Words]]:
+def lost(findings: Findings) -> list[tuple[Words, ...]]:
     """Task, encoding, seed and reason of every trial that is missing or failed."""
     titles = {task["name"]: of(task["title"]) for task in findings["tasks"]}
     return [
-        (titles.get(row["task"], same(row["task"])), title(row["arm"]), str(row["seed"]), absent(row["why"]))
+        (titles.get(row["task"], same(row["task"])), title(row["arm"]), same(row["seed"]), absent(row["why"]))
         for row in findings["missing"]
     ]
-
-
-def _lost(findings: Findings) -> str:
-    rows = lost(findings)
-    if not rows:
-        return tag("p", phrase("nothing lost"))
-    head = [span(phrase(name)) for name in ("task", "encoding", "seed", "why")]
-    body = [
-        [span(task), f"<td>{span(arm)}</td>", f"<td>{seed}</td>", f"<td>{span(why)}</td>"] for task, arm, seed, why in rows
-    ]
-    return table("worded", head, body)

@@ -22,13 +22,13 @@ from typing import Any
 import yaml
 
 from posenc.lab.experiment import Experiment, strict_yaml
+from posenc.lab.findings.criteria import TOLERANCE
 from posenc.lab.records import files
 from posenc.lab.records.results import MANIFEST, MEASUREMENTS, TRIALS, Folder
 from posenc.lab.records.written import MEASUREMENTS as MEASURED
 from posenc.lab.report import write
 from posenc.lab.report.cells import Findings
 from posenc.lab.report.paper import write_paper
-from posenc.lab.run.repeat import TOLERANCE
 from posenc.lab.say import say
 from posenc.support.languages import Language, Words
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from posenc.lab.findings.titles import changed_title, title
-from posenc.lab.report.block import Block
 from posenc.lab.report.cells import Findings, Task
+from posenc.lab.report.document import Block, tabled
 from posenc.lab.report.words import of, phrase, same
 from posenc.lab.say import say
 from posenc.lab.tasks.shortcuts import AT_MOST, WITHOUT_POSITION
@@ -34,7 +34,7 @@ def blocks(findings: Findings) -> Iterator[Block]:
                 [NAMES[name], *(_share(found[length][name][0]) for length in lengths), _share(found[lengths[-1]][name][1])]
                 for name in NAMES
             ]
-            yield Block(text, head, [*rows, *_of_models(task, lengths)])
+            yield from tabled(text, head, [*rows, *_of_models(task, lengths)])
 
 
 def _of_models(task: Task, lengths: list[str]) -> Iterator[list[Words]]:

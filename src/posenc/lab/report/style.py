@@ -23,6 +23,7 @@ from posenc.lab.experiment.arm import ABACUS, DROPPED, RANDOMIZED, encoding_of
 from posenc.lab.experiment.change import DROP, Change
 from posenc.lab.findings.titles import title
 from posenc.lab.say import say
+from posenc.pictures.plots.style import mix
 from posenc.support.languages import Words, joined
 
 LONGEST = 16  # letters of a label
@@ -44,6 +45,7 @@ DARK = {
     "amber": "#eab31a",
     "pink": "#cc5aa6",
 }
+HEAT = ("#dcefe9", "#f8e3b4", "#eb9a73", "#c44a4a", "#6d1030")  # good … bad
 DASHES: dict[str, tuple[float, ...]] = {"solid": (), "dashed": (7, 4), "dotted": (1.5, 4), "dashdot": (9, 3, 2, 3)}
 
 
@@ -109,6 +111,11 @@ def label(arm: str) -> Words:
     encoding = encoding_of(arm)
     en, zh = (name if len(name) <= LONGEST else name[: LONGEST - 1] + "…" for name in title(encoding).both())
     return joined((Words(en, zh), SHORT.get(arm.removeprefix(encoding), Words(""))), "", "")
+
+
+def shaded(share: float) -> tuple[str, str]:
+    """The background of a heat map's cell, from 0 (good) to 1 (bad), and a text colour of enough contrast."""
+    return mix(HEAT, share), "#ffffff" if share > 0.55 else "#1d2129"
 
 
 def sheet() -> str:

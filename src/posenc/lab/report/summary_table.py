@@ -12,8 +12,8 @@ from posenc.lab.findings.titles import main_task
 from posenc.lab.findings.wording import seeds_to_rank
 from posenc.lab.report.cells import (
     Arm,
-    Cell,
     Findings,
+    Score,
     Task,
     against,
     arms_of,
@@ -28,41 +28,33 @@ from posenc.lab.report.cells import (
     unit,
     value,
 )
+from posenc.lab.report.document import Cell, cells
 from posenc.lab.report.words import of, phrase, same
-from posenc.support.languages import Words, joined
+from posenc.support.languages import Words, clauses, joined
 
 TIMES = ("training", "prefill", "decode")
 
 
-class Entry(NamedTuple):
-    """A cell: its text, the small text below, and its kind if it has no number."""
-
-    words: Words
-    small: Words = Words("")
-    kind: str = ""
-
-
 class Stars(NamedTuple):
-    head: list[tuple[Words, Words]]  # a name, and in small type its unit
-    rows: list[tuple[str, list[Entry]]]
+    head: list[Cell]
+    rows: list[tuple[str, list[Cell]]]
 
 
-NOTHING = Entry(Words("–"))
+NOTHING = Cell(Words("–"))
 
 
 def stars(findings: Findings) -> Stars:
     main = main_task(findings)
     others = [task for task in findings["tasks"] if task is not main]
-    blank = Words("")
     head = [
-        (phrase("quality"), unit(main)),
-        (phrase("factor"), blank),
-        (phrase("area"), unit(main)),
-        (phrase("rank"), blank),
+        Cell(phrase("quality"), unit(main)),
+        Cell(phrase("factor")),
+        Cell(phrase("area"), unit(main)),
+        Cell(phrase("rank")),
     ]
     if findings["cost"]:
-        head += [(phrase(kind), blank) for kind in TIMES] + [(phrase("parameters"), blank), (phrase("memory"), blank)]
-    head += [(of(task["title"]), unit(task)) for task in others]
+        head += cells(map(phrase, (*TIMES, "parameters", "memory")))
+    head += [Cell(of(task["title"]), unit(task)) for task in others]
     names = [arm["name"] for arm in in_order(main)]
     names += [name for name in arms_of(findings) if name not in names]
     return Stars(head, [(name, _row(findings, main, others, name)) for name in names])
@@ -77,56 +69,56 @@ def introduction(findings: Findings) -> Words:
     return joined(parts, " ", "")
 
 
-def _row(findings: Findings, main: Task, others: list[Task], name: str) -> list[Entry]:
+def _row(findings: Findings, main: Task, others: list[Task], name: str) -> list[Cell]:
     row = _main(main, find(main, name))
     if findings["cost"]:
         row += _cost(findings["cost"]["rows"].get(name))
     return row + [_other(task, find(task, name)) for task in others]
 
 
-def _main(task: Task, arm: Arm | None) -> list[Entry]:
+def _main(task: Task, arm: Arm | None) -> list[Cell]:
     if arm is None:
-        return [Entry(phrase("not asked"), kind="none")] * 4
+        return [Cell(phrase("not asked"), kind="none")] * 4
     at_home = cell(task, arm, task["length"])
     quality = _quality(task, arm, at_home)
     if at_home.kind != "number":
         silent = at_home.words if at_home.number is None else phrase("not learnt short")
-        return [quality, *[Entry(silent, kind="none")] * 3]
+        return [quality, *[Cell(silent, kind="none")] * 3]
     became = phrase(f"behaviour {arm['behaviour']}") if arm["behaviour"] else Words("")
-    area = NOTHING if arm["area"] is None else Entry(same(value(task, arm["area"])))
-    rank = NOTHING if arm["rank"] is None else Entry(same(f"{arm['rank']:.1f}"))
-    return [quality, Entry(same(factor(arm["factor"], top(task))), became), area, rank]
+    area = NOTHING if arm["area"] is None else Cell(same(value(task, arm["area"])))
+    rank = NOTHING if arm["rank"] is None else Cell(same(f"{arm['rank']:.1f}"))
+    return [quality, Cell(same(factor(arm["factor"], top(task))), became), area, rank]
 
 
-def _quality(task: Task, arm: Arm, at_home: Cell) -> Entry:
+def _quality(task: Task, arm: Arm, at_home: Score) -> Cell:
     if at_home.number is None:
-        return Entry(at_home.words, kind="none")
+        return Cell(at_home.words, kind="none")
     interval = arm["cells"][home(task)].get("interval")
     numbers = interval if interval else at_home.seeds
     digits = decimals(task, task["length"])
     small = ("–" if interval else " ").join(value(task, number, digits) for number in numbers)
     told = [same(small), *[phrase("improving short")] * (arm["converged"] is False)]
-    return Entry(at_home.words, joined(told, "; ", "；"), "" if at_home.kind == "number" else "unlearnt")
+    return Cell(at_home.words, clauses(*told), kind="" if at_home.kind == "number" else "unlearnt")
 
 
-def _cost(cost: Mapping[str, Any] | None) -> list[Entry]:
+def _cost(cost: Mapping[str, Any] | None) -> list[Cell]:
     if cost is None:
         return [NOTHING] * 5
     row = []
     for kind in TIMES:
         time = cost.get(kind)
         row.append(
-            Entry(same(times(time["median"])), same(f"{times(time['low'])}–{times(time['high'])}")) if time else NOTHING
+            Cell(same(times(time["median"])), same(f"{times(time['low'])}–{times(time['high'])}")) if time else NOTHING
         )
     for kind in ("parameters", "table_bytes_per_token"):
-        row.append(NOTHING if cost.get(kind) is None else Entry(same(f"{cost[kind]:,.0f}")))
+        row.append(NOTHING if cost.get(kind) is None else Cell(same(f"{cost[kind]:,.0f}")))
     return row
 
 
-def _other(task: Task, arm: Arm | None) -> Entry:
+def _other(task: Task, arm: Arm | None) -> Cell:
     """Quality at the trained length, and the length factor if longer lengths were scored."""
     if arm is None:
-        return Entry(phrase("not asked"), kind="none")
+        return Cell(phrase("not asked"), kind="none")
     at_home = cell(task, arm, task["length"])
     entry = _quality(task, arm, at_home)
     if at_home.number is not None and at_home.kind != "number":

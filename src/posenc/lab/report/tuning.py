@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from posenc.lab.findings.titles import title
-from posenc.lab.report.block import Block
 from posenc.lab.report.cells import Findings, Task, value
+from posenc.lab.report.document import Block, tabled
 from posenc.lab.report.words import of, phrase, same
 from posenc.support.languages import Words, joined
 
@@ -17,7 +17,7 @@ HEAD = ("encoding", "chosen", "untuned", "tuned", "rank change")
 def blocks(findings: Findings) -> Iterator[Block]:
     for task in findings["tasks"]:
         if tuned := findings.get("tuning", {}).get(task["name"]):
-            yield Block(_introduction(task, tuned), list(map(phrase, HEAD)), _rows(task, tuned))
+            yield from tabled(_introduction(task, tuned), list(map(phrase, HEAD)), _rows(task, tuned))
 
 
 def _introduction(task: Task, tuned: Mapping[str, Any]) -> Words:

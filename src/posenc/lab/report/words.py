@@ -31,6 +31,11 @@ def change_name(word: str) -> Words:
     return with_training(with_factor(phrase(f"change {change.method if change else ''}"), word), word)
 
 
+def measured_in(measure: str) -> Words:
+    """What the scores of a task are, and which is better."""
+    return phrase("bits low" if measure == "bits" else "exact high")
+
+
 def of(text: Mapping[str, Any]) -> Words:
     """A text of the findings, from its JSON form."""
     return Words(text["en"], text["zh"])

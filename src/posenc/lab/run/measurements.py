@@ -19,7 +19,6 @@ from posenc.lab.experiment.key import canonical
 from posenc.lab.records.results import Unwritable
 from posenc.lab.tasks.language_model import LanguageModel
 from posenc.lab.tasks.text import held_out_windows
-from posenc.lab.text import match_model
 from posenc.support.apart import LIMIT, told
 
 if TYPE_CHECKING:
@@ -160,12 +159,16 @@ def _context(experiment: Experiment, text: Corpus | None) -> Measurement | None:
     plan = next((plan for plan in experiment.tasks if isinstance(plan.task, LanguageModel)), None)
     if plan is None or text is None or len(plan.task.lengths) < 2:
         return None
+    from posenc.lab.text import match_model
+
     scoring = plan.task.model_dump(mode="json", include={"lengths", "held_out", "targets"})
     inputs = {"text": text.sha256, "counted": match_model.COUNTED, **scoring}
     return Measurement("context", "what the text holds", inputs, _made_context, (plan.task, text), 0.0, False)
 
 
 def _made_context(task: LanguageModel, text: Corpus) -> Iterator[dict[str, Any]]:
+    from posenc.lab.text import match_model
+
     counted, rest = match_model.divided(text.train)
     width = task.lengths[-1] + 1
     fit, scored = (

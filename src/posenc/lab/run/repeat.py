@@ -26,7 +26,7 @@ import pyarrow.compute as pc
 from posenc.lab.engines.engine import Context
 from posenc.lab.engines.local import Local
 from posenc.lab.experiment import Trial
-from posenc.lab.findings.criteria import FLAT
+from posenc.lab.findings.criteria import TOLERANCE
 from posenc.lab.records import surroundings
 from posenc.lab.records.mean_score import mean_score
 from posenc.lab.records.provenance import provenance
@@ -39,8 +39,6 @@ if TYPE_CHECKING:
     from posenc.lab.text.corpus import Corpus
     from posenc.lab.trial.training import Hardware
 
-# Bits: what counts as no loss (criteria.FLAT). Exact match: one row in ten.
-TOLERANCE: Mapping[str, float] = {"bits": FLAT["bits"], "exact": 0.1}
 Where = tuple[str, str, int]
 Verdict = Literal["same bits", "within tolerance", "undecided", "fault"]
 EXIT_CODES: Mapping[Verdict, int] = {"same bits": 0, "within tolerance": 0, "fault": 1, "undecided": 3}

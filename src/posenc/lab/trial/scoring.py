@@ -27,7 +27,6 @@ from posenc.lab.tasks.language_model import LanguageModel
 from posenc.lab.tasks.shortcuts import is_among
 from posenc.lab.tasks.task import IGNORE, Batch, Task
 from posenc.lab.text.corpus import Corpus
-from posenc.lab.trial.limits import TABLE_ENDS
 from posenc.lab.trial.model import Transformer, seed_of
 from posenc.lab.trial.placed import Placed
 from posenc.positions import Positions
@@ -36,6 +35,7 @@ if TYPE_CHECKING:
     from posenc.support.shapes import Bool, Float, Int
 
 NO_NUMBER = "the score was no number"
+TABLE_ENDS = "table ends at"  # of a length beyond the largest position of an encoding
 CHUNK = {"cpu": 1024}  # tokens at once: small enough for the cache and for malloc's free lists
 CHUNK_ELSEWHERE = 2**13  # one row of 8192: some encodings store all its logits
 

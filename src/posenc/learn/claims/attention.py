@@ -19,7 +19,7 @@ from posenc.encodings.nope import NoPE
 from posenc.encodings.rope import RoPE, rotation_matrix
 from posenc.encodings.sinusoidal import sinusoidal_table
 from posenc.encodings.transformer_xl import TransformerXL
-from posenc.learn.claims.claim import Evidence, Verdict, claim, verdict
+from posenc.learn.claims.evidence import Evidence, Verdict, verdict
 from posenc.learn.notes import compare
 from posenc.learn.say import say
 from posenc.learn.walk import (
@@ -62,12 +62,6 @@ def apart(a: Tensor, b: Tensor) -> float:
     return float((a - b).abs().max())
 
 
-@claim(
-    "permutation-invariant",
-    "S7",
-    "000 001 002 004",
-    say("Self-attention is permutation invariant: 我爱你 and 你爱我 are all the same to it."),
-)
 def permutation_invariant(x: Float[Tensor, "t d"] | None = None) -> Evidence:
     """Compares A(PX) with A(X) and with P·A(X): all tokens, their mean, a causal mask, and the last token under it."""
     x = some_words() if x is None else x
@@ -83,35 +77,15 @@ def permutation_invariant(x: Float[Tensor, "t d"] | None = None) -> Evidence:
         "causal_last_token_error": apart(attention(prefix_turned, blind, causal=True)[-1], masked[-1]),
     }
     exact, broken = numbers["equivariance_error"], numbers["causal_equivariance_error"]
-    return Evidence(
-        verdict(numbers["invariance_error"] < EXACT),
-        say(
-            "equivariant: A(PX) = P·A(X) to {exact:.0e}, not A(X); invariant once pooled; a causal mask "
-            "breaks even that ({broken:.2f}), but in one layer its last token is still blind to order",
-            exact=exact,
-            broken=broken,
-        ),
-        numbers,
-    )
+    return Evidence(verdict(numbers["invariance_error"] < EXACT), numbers, {"exact": exact, "broken": broken})
 
 
-@claim(
-    "query-by-hand",
-    "S14",
-    "004",
-    say("X = W = [[.1 .2 .3][.4 .5 .6][.7 .8 .9]] gives Q = [[.3 .38 .46][.6 .77 .94][.9 1.16 1.33]]."),
-)
 def query_by_hand(x: Rows = NINE, w: Rows = NINE) -> Evidence:
     q = _fp64(x) @ _fp64(w)
     wrong = _wrong(PRINTED_Q, q)
-    return Evidence(
-        verdict(wrong == 0),
-        say("{q}: {wrong} of 9 are wrong", q=_shown(q, 2), wrong=wrong),
-        {"Q": q.tolist(), "wrong": wrong},
-    )
+    return Evidence(verdict(wrong == 0), {"Q": q.tolist(), "wrong": wrong}, {"q": _shown(q, 2)})
 
 
-@claim("scores-by-hand", "S14", "004", say("Its QKᵀ is [[.34 .68 1.02]…], and every softmax row [.09 .24 .67]."))
 def scores_by_hand(
     q: Printed = PRINTED_Q, scores: Printed = PRINTED_SCORES, weights: Printed = PRINTED_WEIGHTS
 ) -> Evidence:
@@ -128,58 +102,27 @@ def scores_by_hand(
     }
     slips = [_wrong(scores, own_q @ own_q.T), _wrong(weights, own_scores.softmax(dim=-1))]
     softmax = _shown(_fp64(numbers["weights"]), 3)
-    return Evidence(
-        verdict(not any(slips)),
-        say(
-            "neither follows from the step before ({first} and {second} of 9 wrong); [.09 .24 .67] is "
-            "softmax(0, 1, 2); right: {softmax}; every step: posenc walk attention",
-            first=slips[0],
-            second=slips[1],
-            softmax=softmax,
-        ),
-        numbers,
-    )
+    return Evidence(verdict(not any(slips)), numbers, {"first": slips[0], "second": slips[1], "softmax": softmax})
 
 
-@claim(
-    "position-codes",
-    "S1",
-    "004",
-    say("Three position codes by the formula: [.841 .995 .010], [.409 1.580 -.680], [1.041 -.045 1.130]."),
-)
 def position_codes(printed: Printed = PRINTED_CODES) -> Evidence:
     """The table at d = 3 for positions 1, 2, 3; no sine or cosine exceeds 1."""
     table = sinusoidal_table(3, 3, start=1, dtype=torch.float64)
     wrong, beyond = _wrong(printed, table), int((_fp64(_numbers(printed)).abs() > 1).sum())
     return Evidence(
         verdict(wrong == 0),
-        say(
-            "d = 3 gives {table}; {wrong} of 9 are wrong, {beyond} of them above 1 in size",
-            table=_shown(table, 4),
-            wrong=wrong,
-            beyond=beyond,
-        ),
         {"table": table.tolist(), "wrong": wrong, "above_one": beyond},
+        {"table_shown": _shown(table, 4)},
     )
 
 
-@claim("reversed-weights", "S7", "004", say("Reversing the sentence leaves the attention weights the same."))
 def reversed_weights(x: Rows = NINE, w: Rows = NINE) -> Evidence:
     q = _fp64(x) @ _fp64(w)
     forward, backward = attention_weights(q, q, NoPE()), attention_weights(q.flip(0), q.flip(0), NoPE())
     change, moved = apart(backward, forward), apart(backward, forward.flip(0, 1))
-    return Evidence(
-        verdict(change < EXACT),
-        say(
-            "they change by up to {change:.4f}: rows and columns are permuted, PAPᵀ, error {moved:.1g}",
-            change=change,
-            moved=moved,
-        ),
-        {"change": change, "error_of_PAPt": moved},
-    )
+    return Evidence(verdict(change < EXACT), {"change": change, "error_of_PAPt": moved})
 
 
-@claim("relative-score", "S3", "002", say("q̂_i·k̂_j = q_i·R(i-j)·k_j."))
 def relative_score(i: int = 5, j: int = 2, d_head: int = 8) -> Evidence:
     """The relative score for column vectors, which R rotates by +pω, and for row vectors, where R is the transpose."""
     q, k = some_words(2, d_head)
@@ -192,21 +135,10 @@ def relative_score(i: int = 5, j: int = 2, d_head: int = 8) -> Evidence:
     both, either = columns < EXACT and rows < EXACT, columns < EXACT or rows < EXACT
     return Evidence(
         Verdict.TRUE if both else Verdict.CONVENTION if either else Verdict.FALSE,
-        say(
-            "for row vectors, to {rows:.0e}; for columns it is qᵀ·R(j-i)·k, and R(i-j) is off by {columns:.2f}",
-            rows=rows,
-            columns=columns,
-        ),
         {"error_rows": rows, "error_columns": columns},
     )
 
 
-@claim(
-    "positions-move-too",
-    "S7",
-    "002",
-    say("After PX the position codes move along, so the output is not a re-ordering alone."),
-)
 def positions_move_too(causal: bool = False) -> Evidence:
     """Compares the note's A(P(X + p)), and A(PX + p), which depends on order, with P·A(X + p)."""
     x, blind = some_words(), NoPE()
@@ -214,72 +146,34 @@ def positions_move_too(causal: bool = False) -> Evidence:
     out = attention(x + p, blind, causal=causal).flip(0)
     together = apart(attention((x + p).flip(0), blind, causal=causal), out)
     separate = apart(attention(x.flip(0) + p, blind, causal=causal), out)
-    return Evidence(
-        verdict(together > EXACT),
-        say(
-            "A(P(X+p)) = P·A(X+p) to {together:.0e}; order is seen since words move and positions stay: "
-            "A(PX+p) differs by {separate:.2f}",
-            together=together,
-            separate=separate,
-        ),
-        {"together": together, "words_alone": separate},
-    )
+    return Evidence(verdict(together > EXACT), {"together": together, "words_alone": separate})
 
 
-@claim("same-attention", "S14", "004", say("Every word's attention is nearly the same."))
 def same_attention(x: Rows = NINE, w: Rows = NINE) -> Evidence:
     q = _fp64(x) @ _fp64(w)
     weights = attention_weights(q, q, Unscaled())
     spread = float((weights.amax(dim=0) - weights.amin(dim=0)).max())
     on_last = weights[:, -1].tolist()
     shown = ", ".join(f"{weight:.3f}" for weight in on_last)
-    return Evidence(
-        verdict(spread < 0.05),
-        say("the weight on 猫 is {shown}", shown=shown),
-        {"weights_on_cat": on_last, "spread": spread},
-    )
+    return Evidence(verdict(spread < 0.05), {"weights_on_cat": on_last, "spread": spread}, {"shown": shown})
 
 
-@claim("scale-left-out", "S14", "002 004", say("The scores go into the softmax as they are, without 1/√d."))
 def scale_left_out(x: Rows = NINE, w: Rows = NINE) -> Evidence:
     q = _fp64(x) @ _fp64(w)
     difference = apart(attention_weights(q, q, Unscaled()), attention_weights(q, q, NoPE()))
     d = q.shape[1]
-    return Evidence(
-        verdict(difference < EXACT),
-        say(
-            "the paper divides by √d; at d = {d} the weights then move by up to {difference:.3f}",
-            d=d,
-            difference=difference,
-        ),
-        {"largest_difference": difference, "d": d},
-    )
+    return Evidence(verdict(difference < EXACT), {"largest_difference": difference, "d": d})
 
 
-@claim("set-of-words", "S20", "000", say("Attention treats the words as a set."))
 def set_of_words(words: tuple[str, ...] = ("我", "爱", "你", "我")) -> Evidence:
     """In a set a repeated word counts once: measures how the output at another word changes if the repeat is removed."""
     once = tuple(dict.fromkeys(words))
     watcher = max(once, key=lambda word: (-words.count(word), once.index(word)))
     full, reduced = (attention(word_vectors(sentence, 8), NoPE())[sentence.index(watcher)] for sentence in (words, once))
     change = apart(full, reduced)
-    return Evidence(
-        verdict(change < EXACT),
-        say(
-            "a multiset: a repeated word counts again and moves the output at {watcher} by {change:.2f}",
-            watcher=watcher,
-            change=change,
-        ),
-        {"change": change},
-    )
+    return Evidence(verdict(change < EXACT), {"change": change}, {"watcher": watcher})
 
 
-@claim(
-    "taylor-without-half",
-    "S8",
-    "002",
-    say("The second-order expansion has its pure terms pᵀ(∂²f/∂x²)p without a factor ½."),
-)
 def taylor_without_half(split: Callable[..., measures.TaylorTerms] = measures.taylor_split) -> Evidence:
     """The order of the remainder: the number of powers of ten by which it falls if ε falls by one."""
     thousandth, tenth = split(eps=1e-3), split(eps=1e-4)
@@ -288,19 +182,13 @@ def taylor_without_half(split: Callable[..., measures.TaylorTerms] = measures.ta
     large, small = abs(thousandth.remainder_without_half), abs(thousandth.remainder)
     return Evidence(
         verdict(printed > 2.5),
-        say(
-            "remainder of order {printed:.1f} ({large:.0e} at ε = 1e-3); with ½ of order {right:.1f} ({small:.0e})",
-            printed=printed,
-            large=large,
-            right=right,
-            small=small,
-        ),
         {
             "order_as_printed": printed,
             "order_with_half": right,
             "remainder_as_printed": thousandth.remainder_without_half,
             "remainder_with_half": thousandth.remainder,
         },
+        {"large": large, "small": small},
     )
 
 
@@ -308,7 +196,6 @@ def _order(at_eps: float, at_tenth: float) -> float:
     return math.log10(abs(at_eps) / abs(at_tenth))
 
 
-@claim("no-projection-of-r", "S5", "002", say("Transformer-XL multiplies the query with R(i-j) itself."))
 def no_projection_of_r(w_r: Tensor | None = None, d_head: int = 8) -> Evidence:
     """Compares the note's q·R with the paper's q·W_R R, both without 1/√d."""
     txl = TransformerXL(d_head, 1, d_head=d_head).double()
@@ -322,18 +209,9 @@ def no_projection_of_r(w_r: Tensor | None = None, d_head: int = 8) -> Evidence:
     around = sinusoidal_table(9, d_head, start=-4, dtype=torch.float64)[distance + 4]  # [i, j, d], sin and cos in turn
     r = torch.cat([around[..., 0::2], around[..., 1::2]], dim=-1)
     difference = apart(torch.einsum("id,ijd->ij", q, r), term)
-    return Evidence(
-        verdict(difference < EXACT),
-        say(
-            "the paper has q·W_R R(i-j), W_R learned for each head; without it the term changes by up to "
-            "{difference:.1f} for a random W_R",
-            difference=difference,
-        ),
-        {"largest_difference": difference},
-    )
+    return Evidence(verdict(difference < EXACT), {"largest_difference": difference})
 
 
-@claim("gpt2-sinusoid", "S2", "003", say("GPT-2, trained at 1024, is an example of a sinusoid failing at 4096."))
 def gpt2_sinusoid(model: str = "GPT-2", trained: int = 1024, position: int = 4096) -> Evidence:
     """Looks up the model's encoding in the catalogue, and whether it is defined at that position."""
     name = next(entry.name for entry in lookup.ENTRIES if model in entry.users())
@@ -345,9 +223,9 @@ def gpt2_sinusoid(model: str = "GPT-2", trained: int = 1024, position: int = 409
         error = str(raised)
     there = say("raises an error, for there is no row") if error else say("is defined")
     return Evidence(
-        verdict(name == "sinusoidal" and not error),
-        say("its encoding is {name}: position {position} {there}", name=name, position=position - 1, there=there),
+        verdict(name == "sinusoidal" and (not error)),
         {"encoding": name, "error": error},
+        {"position": position - 1, "there": there},
     )
 
 

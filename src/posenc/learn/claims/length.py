@@ -13,7 +13,7 @@ from torch import Tensor
 
 from posenc.catalogue import lookup
 from posenc.encodings.alibi import ALiBi, alibi_slopes
-from posenc.learn.claims.claim import Evidence, Verdict, claim
+from posenc.learn.claims.evidence import Evidence, Verdict
 from posenc.learn.say import say
 from posenc.pictures import measures
 from posenc.positions import Positions
@@ -23,12 +23,6 @@ LAG = 400
 MEASURED = say("quality is measured by training: posenc compare")
 
 
-@claim(
-    "sinusoid-unlimited",
-    "S15",
-    "000 001 004",
-    say("Sinusoids extrapolate without limit (000, 004), slightly beyond training (001)."),
-)
 def sinusoid_unlimited(encoding: str = "sinusoidal", d_model: int = 512, trained: int = 1024) -> Evidence:
     sinusoidal = lookup.create(encoding, d_model=d_model, n_heads=8, max_positions=trained)
     value = _far_value(lambda at: sinusoidal.embed(torch.zeros(1, 1, d_model), at))
@@ -37,7 +31,6 @@ def sinusoid_unlimited(encoding: str = "sinusoidal", d_model: int = 512, trained
     return _defined_not_good(defined, unseen, d_model // 2, trained)
 
 
-@claim("rope-unlimited", "S15", "000 003", say("RoPE extrapolates smoothly to any length."))
 def rope_unlimited(encoding: str = "rope", d_head: int = 128, trained: int = 4096) -> Evidence:
     rotary = lookup.create(encoding, d_head=d_head)
     ones = torch.ones(1, 1, 1, d_head, dtype=torch.float64)
@@ -57,10 +50,11 @@ def _defined_not_good(defined: bool, unseen: int, pairs: int, trained: int) -> E
     """A formula can only show that an encoding is defined everywhere, not that a model works there."""
     numbers = {"defined_at_1e6": defined, "pairs_with_unseen_phase": unseen, "pairs": pairs}
     if not defined:
-        return Evidence(Verdict.FALSE, say("not defined at position 1 000 000"), numbers)
+        return Evidence(Verdict.FALSE, numbers, value=say("not defined at position 1 000 000"))
     return Evidence(
         Verdict.PARTLY,
-        say(
+        numbers,
+        value=say(
             "defined at position 1 000 000, yes; but trained at {trained}, {unseen} of {pairs} pairs meet "
             "new phases beyond; {measured}",
             trained=trained,
@@ -68,11 +62,9 @@ def _defined_not_good(defined: bool, unseen: int, pairs: int, trained: int) -> E
             pairs=pairs,
             measured=MEASURED,
         ),
-        numbers,
     )
 
 
-@claim("alibi-best", "S15", "000", say("ALiBi extrapolates best."))
 def alibi_best(slopes: tuple[float, ...] = alibi_slopes(8), length: int = 16384) -> Evidence:
     """The number of tokens that receive 99.9 % of a head's attention if all words have the same score."""
     bias = ALiBi(len(slopes), slopes=slopes).at_distance(torch.arange(length))
@@ -81,17 +73,11 @@ def alibi_best(slopes: tuple[float, ...] = alibi_slopes(8), length: int = 16384)
     shown = f"{windows[0]} … {windows[-1]}"
     return Evidence(
         Verdict.PARTLY if max(windows) < length / 2 else Verdict.FALSE,
-        say(
-            "it acts as a window: 99.9 % of a head's mass lies within {shown} tokens, which keeps perplexity "
-            "flat; {measured}",
-            shown=shown,
-            measured=MEASURED,
-        ),
         {"windows": windows, "slopes": slopes},
+        {"shown": shown, "measured": MEASURED},
     )
 
 
-@claim("rope-decay", "S21", "003", say("RoPE inherits long-range decay."))
 def rope_decay(d_head: int = 128, base: float = 10000.0, length: int = 512) -> Evidence:
     """The bound, the score of vectors of ones, and the scores of independent and of equal random q and k."""
     lags = torch.arange(length)
@@ -116,27 +102,10 @@ def rope_decay(d_head: int = 128, base: float = 10000.0, length: int = 512) -> E
     random_falls, equal_falls = numbers["random_spread_far_over_near"], numbers["equal_mean_far_over_near"]
     return Evidence(
         decided,
-        say(
-            "the bound falls on average, but rises at {first}; the score of ones at {second}; at lag {lag} "
-            "random q and k keep {random_falls:.0%} of their spread (no decay), q = k keeps "
-            "{equal_falls:.0%} of its mean",
-            first=first,
-            second=second,
-            lag=LAG,
-            random_falls=random_falls,
-            equal_falls=equal_falls,
-        ),
         numbers,
+        {"first": first, "second": second, "lag": LAG, "random_falls": random_falls, "equal_falls": equal_falls},
     )
 
 
-@claim("better-for-language", "S16", "002", say("RoPE helps linear attention; relative positions suit language better."))
 def better_for_language() -> Evidence:
-    return Evidence(
-        Verdict.OPINION,
-        say(
-            "nothing to compute: the first is reported by the RoPE paper (arXiv 2104.09864), the second is measured "
-            "one task at a time: posenc compare"
-        ),
-        {},
-    )
+    return Evidence(Verdict.OPINION, {})

@@ -15,9 +15,8 @@ from torch import Tensor
 
 from posenc import frequencies
 from posenc.encodings.sinusoidal import Sinusoidal, sinusoidal_table
-from posenc.learn.claims.claim import Evidence, Verdict, claim, verdict
+from posenc.learn.claims.evidence import Evidence, Verdict, verdict
 from posenc.learn.notes import compare
-from posenc.learn.say import say
 from posenc.pictures import measures
 from posenc.positions import Positions
 from posenc.support.languages import Words
@@ -34,16 +33,14 @@ def sinusoid(positions: Float[Tensor, "n"], d_model: int) -> Float[Tensor, "n d"
     return Sinusoidal(d_model).tables(Positions.at(positions.double()[None]), torch.float64)[0][0]
 
 
-@claim("denominators", "S1", "003", say("The denominators for d = 8 are 1, 10, 100, 1000."))
 def denominators(d_model: int = 8, base: float = BASE) -> Evidence:
     right = [1 / frequency for frequency in frequencies.rotary(d_model, base)]
     printed = ("1", "10", "100", "1000")
     holds = len(right) == len(printed) and all(compare(p, r) == "same" for p, r in zip(printed, right, strict=True))
     shown = ", ".join(f"{value:.6g}" for value in right)
-    return Evidence(verdict(holds), Words(shown), {"denominators": right})
+    return Evidence(verdict(holds), {"denominators": right}, value=Words(shown))
 
 
-@claim("last-cosine", "S1", "003 004", say("PE(2) for d = 8 ends in 0.9999; likewise 0.999, 0.198 and 0.598 elsewhere."))
 def last_cosine(
     printed: tuple[str, ...] = ("0.9999", "0.999", "0.198", "0.598"), base: float = BASE, small_base: float = 100.0
 ) -> Evidence:
@@ -53,30 +50,17 @@ def last_cosine(
     seen = {compare(p, r) for p, r in zip(printed, right, strict=True)}
     decided = Verdict.FALSE if "different" in seen else Verdict.TRUNCATED if "truncated" in seen else Verdict.TRUE
     rounded = ", ".join(f"{r:.{len(p) - 2}f}" for p, r in zip(printed, right, strict=True))
-    return Evidence(
-        decided, say("cos 0.002 = {right:.6f}; rounded: {rounded}", right=right[0], rounded=rounded), {"right": right}
-    )
+    return Evidence(decided, {"right": right}, {"right_shown": right[0], "rounded": rounded})
 
 
-@claim("slow-neighbours", "S13", "003", say("At d = 512, i = 256, positions 1000 and 1001 differ by 0.0000003."))
 def slow_neighbours(d_model: int = 512, i: int = 256, position: int = 1000, base: float = BASE) -> Evidence:
     omega = base ** (-2 * i / d_model)
     difference = math.sin((position + 1) * omega) - math.sin(position * omega)
     last = len(frequencies.rotary(d_model, base)) - 1
     holds = compare("0.0000003", difference) == "same" and i <= last
-    return Evidence(
-        verdict(holds),
-        say(
-            "{difference:.2e}, {times:.0f} times as much; i ends at {last}; slow it is all the same",
-            difference=difference,
-            times=difference / 3e-07,
-            last=last,
-        ),
-        {"difference": difference, "times": difference / 3e-7, "last_i": last},
-    )
+    return Evidence(verdict(holds), {"difference": difference, "times": difference / 3e-07, "last_i": last})
 
 
-@claim("neighbours-shrink", "S13", "003", say("Neighbouring rows differ less and less as the position grows."))
 def neighbours_shrink(encode: Encode = sinusoid, positions: tuple[int, ...] = (0, 10, 1000, 100_000)) -> Evidence:
     """‖PE(p+1) - PE(p)‖ for many p, at d = 8 and 512."""
     at = torch.tensor(positions, dtype=torch.float64)
@@ -86,34 +70,16 @@ def neighbours_shrink(encode: Encode = sinusoid, positions: tuple[int, ...] = (0
     spread = max(max(row) - min(row) for row in distances.values())
     return Evidence(
         verdict(shrink),
-        say(
-            "‖PE(p+1) - PE(p)‖ is {eight:.3f} (d = 8) and {many:.3f} (d = 512) for every p; varies by "
-            "{spread:.0e} up to p = {positions}",
-            eight=eight,
-            many=many,
-            spread=spread,
-            positions=positions[-1],
-        ),
         {"positions": positions, "d=8": distances[8], "d=512": distances[512]},
+        {"eight": eight, "many": many, "spread": spread, "positions_shown": positions[-1]},
     )
 
 
-@claim("third-component", "S1", "000", say("The third component divides the position by 10000²."))
 def third_component(d_model: int = 8, base: float = BASE) -> Evidence:
     printed, right = base**-2, frequencies.rotary(d_model, base)[1]
-    return Evidence(
-        verdict(math.isclose(printed, right)),
-        say(
-            "by 10000^(2/d): a frequency of {right:g} at d = {d_model}, not {printed:g}; a lost superscript",
-            right=right,
-            d_model=d_model,
-            printed=printed,
-        ),
-        {"printed": printed, "right": right},
-    )
+    return Evidence(verdict(math.isclose(printed, right)), {"printed": printed, "right": right}, {"d_model": d_model})
 
 
-@claim("frequencies-grow", "S15", "003", say("Training sees low frequencies; far positions bring very high ones."))
 def frequencies_grow(encode: Encode = sinusoid, d_model: int = 128, length: int = 4096) -> Evidence:
     """The angle between p and p+1 in each pair, at small and at large p."""
     near, far = (_turns(encode, d_model, position) for position in (10, 100_000))
@@ -121,16 +87,7 @@ def frequencies_grow(encode: Encode = sinusoid, d_model: int = 128, length: int 
     unseen = measures.unfinished_pairs(d_model, length)
     pairs = d_model // 2
     return Evidence(
-        verdict(change > 1e-6),
-        say(
-            "frequencies change by {change:.0e}; what is new is the phase: {unseen} of {pairs} pairs have "
-            "not turned once in {length}",
-            change=change,
-            unseen=unseen,
-            pairs=pairs,
-            length=length,
-        ),
-        {"largest_change": change, "unfinished_pairs": unseen, "pairs": pairs},
+        verdict(change > 1e-06), {"largest_change": change, "unfinished_pairs": unseen, "pairs": pairs}, {"length": length}
     )
 
 
@@ -141,21 +98,15 @@ def _turns(encode: Encode, d_model: int, position: int) -> Float[Tensor, "d/2"]:
     return torch.atan2(sin_next * cos - cos_next * sin, cos_next * cos + sin_next * sin)
 
 
-@claim("longest-wavelength", "S12", "004", say("Wavelengths run from 2π to 20000π at d = 512."))
 def longest_wavelength(
     d_model: int = 512, base: float = BASE, spacing: Callable[[int, float], Sequence[float]] = frequencies.rotary
 ) -> Evidence:
     longest = 2 * math.pi / spacing(d_model, base)[-1]
     ratio = longest / (20000 * math.pi)
     decided = Verdict.TRUE if math.isclose(ratio, 1) else Verdict.LIMIT if ratio < 1 else Verdict.FALSE
-    return Evidence(
-        decided,
-        say("{longest:.0f} = {ratio:.3f}·20000π", longest=longest, ratio=ratio),
-        {"longest": longest, "ratio": ratio},
-    )
+    return Evidence(decided, {"longest": longest, "ratio": ratio})
 
 
-@claim("recurrence", "S11", "004", say("PE(1) ≈ PE(0)·M(1) + PE(1)."))
 def recurrence(d_model: int = 8, matrix: Tensor | None = None) -> Evidence:
     """M acts on columns; the error is ‖M PE(0) + PE(1) - PE(1)‖."""
     shift = measures.shift_matrix(1, d_model)
@@ -163,19 +114,9 @@ def recurrence(d_model: int = 8, matrix: Tensor | None = None) -> Evidence:
     exact = float((shift @ zero - at_one).norm())
     claimed = (shift if matrix is None else matrix) @ zero + at_one
     error, times = float((claimed - at_one).norm()), float(claimed.norm() / at_one.norm())
-    return Evidence(
-        verdict(error < 1e-9),
-        say(
-            "PE(p+k) = M(k)·PE(p): error {exact:.1g}; the claim gives {times:g} times PE(1), off by {error:.3g}",
-            exact=exact,
-            times=times,
-            error=error,
-        ),
-        {"exact_error": exact, "claimed_error": error, "times": times},
-    )
+    return Evidence(verdict(error < 1e-09), {"exact_error": exact, "claimed_error": error, "times": times})
 
 
-@claim("never-repeats", "S13", "000 001 004", say("No two positions ever have the same code."))
 def never_repeats(dtype: torch.dtype = torch.bfloat16, length: int = 4096, d_model: int = 512) -> Evidence:
     """With exact positions, and with positions cast to `dtype`."""
     exact = measures.uniqueness(d_model, length)
@@ -187,59 +128,28 @@ def never_repeats(dtype: torch.dtype = torch.bfloat16, length: int = 4096, d_mod
     name = str(dtype).removeprefix("torch.")
     return Evidence(
         decided,
-        say(
-            "exact: at least {distance:.3f} apart (d = {d_model}); positions cast to {name}: {distinct} of "
-            "{length} left, repeats from {first}",
-            distance=exact.distance,
-            d_model=d_model,
-            name=name,
-            distinct=distinct,
-            length=length,
-            first=first,
-        ),
         {"smallest_distance": exact.distance, "lag": exact.lag, "distinct": distinct, "first_repeat": first},
+        {"d_model": d_model, "name": name, "length": length},
     )
 
 
-@claim("mean-and-variance", "S1", "004", say("The codes have mean 0 and variance 1, like the embeddings."))
 def mean_and_variance(length: int = 512, d_model: int = 512, table: Tensor | None = None) -> Evidence:
     table = sinusoidal_table(length, d_model, dtype=torch.float64) if table is None else table
     mean, variance = float(table.mean()), float(table.var(correction=0))
     square, norm = float(table.square().mean()), float(table[0].norm())
     return Evidence(
         verdict(abs(mean) < 0.05 and abs(variance - 1) < 0.05),
-        say(
-            "mean {mean:.3f}, variance {variance:.3f}, mean square {square:.3f}; every row has length √(d/2) = {norm:g}",
-            mean=mean,
-            variance=variance,
-            square=square,
-            norm=norm,
-        ),
         {"mean": mean, "variance": variance, "mean_square": square, "norm": norm},
     )
 
 
-@claim("same-range", "S14", "004", say("Values of the d = 512 table match embeddings normalised to length 1."))
 def same_range(d_model: int = 512, embedding_norm: float = 1.0) -> Evidence:
     norm, root = float(sinusoidal_table(1, d_model, start=7, dtype=torch.float64).norm()), d_model**0.5
     return Evidence(
-        verdict(0.5 <= norm / embedding_norm <= 2),
-        say(
-            "length {norm:g} against {embedding_norm:g}; the original model multiplies embeddings by √d = {root:.1f}",
-            norm=norm,
-            embedding_norm=embedding_norm,
-            root=root,
-        ),
-        {"norm": norm, "embedding_norm": embedding_norm},
+        verdict(0.5 <= norm / embedding_norm <= 2), {"norm": norm, "embedding_norm": embedding_norm}, {"root": root}
     )
 
 
-@claim(
-    "decay-is-spread",
-    "S21",
-    "003",
-    say("Long-range decay means that low dimensions change fast and high ones slowly; the denominators are powers of two."),
-)
 def decay_is_spread(d_model: int = 512, base: float = BASE) -> Evidence:
     """If there were decay, the similarity PE(p)·PE(p+k) would fall with k."""
     logarithms = [math.log2(1 / frequency) for frequency in frequencies.rotary(d_model, base)]
@@ -248,24 +158,9 @@ def decay_is_spread(d_model: int = 512, base: float = BASE) -> Evidence:
     holds = powers + (rise is None)
     ratio = base ** (2 / d_model)
     decided = {0: Verdict.FALSE, 1: Verdict.PARTLY, 2: Verdict.TRUE}[holds]
-    return Evidence(
-        decided,
-        say(
-            "that is a spread of frequencies; the ratio is 10000^(2/d) = {ratio:.4g}; the similarity "
-            "PE(p)·PE(p+k) rises after k = {rise}",
-            ratio=ratio,
-            rise=rise,
-        ),
-        {"ratio": ratio, "powers_of_two": powers, "first_rise": rise},
-    )
+    return Evidence(decided, {"ratio": ratio, "powers_of_two": powers, "first_rise": rise})
 
 
-@claim(
-    "absolute-or-relative",
-    "S16",
-    "001 003 004",
-    say("Sinusoids carry absolute position only (001, 003); they are weak on it (004)."),
-)
 def absolute_or_relative(d_model: int = 128, length: int = 1024, dtype: torch.dtype = torch.float64) -> Evidence:
     """Relative: M_k maps every row to the row k positions later. Absolute: every row differs from all others."""
     exact = sinusoidal_table(length, d_model, dtype=torch.float64)
@@ -275,35 +170,17 @@ def absolute_or_relative(d_model: int = 128, length: int = 1024, dtype: torch.dt
     relative, absolute = error < 1e3 * torch.finfo(dtype).eps, n_found == length
     return Evidence(
         Verdict.CONTRADICTION if relative and absolute else Verdict.PARTLY if relative or absolute else Verdict.FALSE,
-        say(
-            "both can be read off: {n_found} of {length} positions from their row alone; the row k later by "
-            "the fixed matrix M_k, to {error:.0e}",
-            n_found=n_found,
-            length=length,
-            error=error,
-        ),
         {"shift_error": error, "positions_found": n_found, "of": length},
     )
 
 
-@claim("right-half", "S9", "001", say("Positions 0 and 50 differ clearly in the right half of the 50×128 picture."))
 def right_half(d_model: int = 128, base: float = BASE, first: int = 0, second: int = 50) -> Evidence:
     rows = (sinusoidal_table(1, d_model, base, start=p, dtype=torch.float64)[0, d_model // 2 :] for p in (first, second))
     gaps = (next(rows) - next(rows)).abs()
     small, columns, last = int((gaps < 0.1).sum()), len(gaps), float(gaps[-1])
-    return Evidence(
-        verdict(small <= columns / 2),
-        say(
-            "{small} of {columns} columns differ by less than 0.1, the last by {last:.0e}",
-            small=small,
-            columns=columns,
-            last=last,
-        ),
-        {"below_0.1": small, "columns": columns, "last": last},
-    )
+    return Evidence(verdict(small <= columns / 2), {"below_0.1": small, "columns": columns, "last": last}, {"small": small})
 
 
-@claim("addition-theorem", "S11", "001", say("sin(pos+k) = sin pos·cos k + cos pos·sin k, in every dimension."))
 def addition_theorem(d_model: int = 8, base: float = BASE, position: int = 5, k: int = 3) -> Evidence:
     """Rotates every pair by k, as printed, and by ω·k."""
     table = sinusoidal_table(k + 1, d_model, base, start=position, dtype=torch.float64)
@@ -314,68 +191,37 @@ def addition_theorem(d_model: int = 8, base: float = BASE, position: int = 5, k:
     holds, pairs, worst = int((printed < 1e-12).sum()), len(printed), float(printed.max())
     return Evidence(
         Verdict.TRUE if holds == pairs else Verdict.PARTLY if holds else Verdict.FALSE,
-        say(
-            "holds in {holds} of {pairs} pairs, where ω = 1; elsewhere off by up to {worst:.2f}; with ω·k everywhere",
-            holds=holds,
-            pairs=pairs,
-            worst=worst,
-        ),
         {"pairs_that_hold": holds, "pairs": pairs, "largest_error": worst, "error_with_omega": right},
     )
 
 
-@claim("index-range", "S1", "000", say("The index i runs 0, 1, … d/2."))
 def index_range(d_model: int = 512) -> Evidence:
     last = len(frequencies.rotary(d_model)) - 1
-    return Evidence(verdict(last == d_model // 2), say("to d/2 - 1 = {last}", last=last), {"last_i": last})
+    return Evidence(verdict(last == d_model // 2), {"last_i": last})
 
 
-@claim("orthogonal-columns", "S10", "004", say("The sine and cosine columns form an orthogonal basis."))
 def orthogonal_columns(length: int = 512, d_model: int = 512) -> Evidence:
     """The largest cosine of the angle between the two columns of a pair, and between any two."""
     columns = torch.nn.functional.normalize(sinusoidal_table(length, d_model, dtype=torch.float64), dim=0)
     cosines = (columns.T @ columns).fill_diagonal_(0).abs()
     pair, largest = float(cosines.diagonal(1)[0::2].max()), float(cosines.max())
     return Evidence(
-        verdict(largest < 0.01),
-        say(
-            "at [{length}, {d_model}] the two columns of a pair have a cosine of up to {pair:.2f}, any two "
-            "columns of up to {largest:.2f}",
-            length=length,
-            d_model=d_model,
-            pair=pair,
-            largest=largest,
-        ),
-        {"largest_within_a_pair": pair, "largest": largest},
+        verdict(largest < 0.01), {"largest_within_a_pair": pair, "largest": largest}, {"length": length, "d_model": d_model}
     )
 
 
-@claim("shift-is-learned", "S11", "004", say("M(1) is a matrix that attention learns."))
 def shift_is_learned(encode: Encode = sinusoid, d_model: int = 8) -> Evidence:
     """One matrix, computed without training, shifts every position."""
     at = torch.tensor([0, 10, 1_000_000], dtype=torch.float64)
     errors = (encode(at, d_model) @ measures.shift_matrix(1, d_model).T - encode(at + 1, d_model)).abs().amax(dim=1)
     error = float(errors.max())
-    return Evidence(
-        verdict(error > 1e-9),
-        say(
-            "the formula fixes it: M(1)·PE(p) = PE(p+1) to {errors:.0e} at 10, {error:.0e} at 1 000 000",
-            errors=float(errors[1]),
-            error=error,
-        ),
-        {"errors": errors.tolist()},
-    )
+    return Evidence(verdict(error > 1e-09), {"errors": errors.tolist()}, {"errors_shown": float(errors[1]), "error": error})
 
 
-@claim("column-is-index", "S10", "003", say("The curve of column 64 of 128 shows i = 64."))
 def column_is_index(column: int = 64, d_model: int = 128) -> Evidence:
     """Finds the pair whose sine the column holds by comparing it with all pairs."""
     at = torch.arange(512)
     waves = (at[:, None] * torch.tensor(frequencies.rotary(d_model), dtype=torch.float64)).sin()
     pair = int((waves - sinusoid(at, d_model)[:, column : column + 1]).abs().amax(dim=0).argmin())
     omega, last = frequencies.rotary(d_model)[pair], d_model // 2 - 1
-    return Evidence(
-        verdict(pair == column),
-        say("it is pair {pair}, sin {omega:g}p; i ends at {last}", pair=pair, omega=omega, last=last),
-        {"pair": pair, "frequency": omega},
-    )
+    return Evidence(verdict(pair == column), {"pair": pair, "frequency": omega}, {"last": last})

@@ -16,7 +16,8 @@ from posenc.terminal.output import echo_json, print_chinese
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from posenc.learn.claims import Claim, Evidence, Verdict
+    from posenc.learn.claims.evidence import Evidence, Verdict
+    from posenc.learn.ledger import Claim
 
 NOTES = say(
     "000 … 004 are the founding notes: five texts about positional encoding that posenc began with. "
@@ -45,11 +46,12 @@ def command(
     Examples:  posenc claims --note 003   ·   posenc claims --verdict partly --lang zh   ·   posenc claims --json
     """
     language = chosen_language(lang)
-    from posenc.learn.claims import LEDGER, Verdict
+    from posenc.learn.claims.evidence import Verdict
+    from posenc.learn.ledger import CLAIMS
 
     if verdict and verdict not in list(Verdict):
         raise typer.BadParameter(f"expected one of {', '.join(Verdict)}, got {verdict!r}", param_hint="--verdict")
-    chosen = [claim for claim in LEDGER.values() if not note or _number(note) in claim.notes]
+    chosen = [claim for claim in CLAIMS.values() if not note or _number(note) in claim.notes]
     checked = [(claim, claim.check()) for claim in chosen]
     checked = [(claim, finding) for claim, finding in checked if verdict in ("", finding.verdict)]
     if as_json:
@@ -80,6 +82,7 @@ def as_data(checked: list[tuple[Claim, Evidence]]) -> dict[str, Any]:
         "claims": [
             {
                 "id": claim.id,
+                "row": claim.row,
                 "claim": claim.words.as_dict(),
                 "notes": [notes.FILES[note] for note in claim.notes],
                 "verdict": finding.verdict.value,
@@ -93,7 +96,7 @@ def as_data(checked: list[tuple[Claim, Evidence]]) -> dict[str, Any]:
 
 
 def table(checked: list[tuple[Claim, Evidence]], language: Language) -> Table:
-    """The claims as a table: number of the note, claim, computed value, verdict."""
+    """The claims as a table: row of the ledger and notes, claim, computed value, verdict."""
     from rich import box
     from rich.table import Table
     from rich.text import Text
@@ -103,13 +106,13 @@ def table(checked: list[tuple[Claim, Evidence]], language: Language) -> Table:
     table = Table(
         box=box.SIMPLE_HEAD, show_lines=False, pad_edge=False, expand=True, padding=(0, 1, 1, 0), header_style="bold"
     )
-    heads = (say("note"), say("claim"), say("computed"), say("verdict"))
+    heads = (say("row\nnotes"), say("claim"), say("computed"), say("verdict"))
     for head, ratio in zip(heads, (None, 9, 12, None), strict=True):
         table.add_column(head.in_language(language), ratio=ratio, overflow="fold")
     for claim, finding in checked:
         word = Text(finding.verdict.words.in_language(language), style=COLOURS.get(finding.verdict, "yellow"), no_wrap=True)
         claimed, value = (Wrapped(words.in_language(language)) for words in (claim.words, finding.value))
-        table.add_row(Text("\n".join(claim.notes), style="dim"), claimed, value, word)
+        table.add_row(Text("\n".join((claim.row, *claim.notes)), style="dim"), claimed, value, word)
     return table
 
 

@@ -1,6 +1,6 @@
-"""What the founding notes describe, row by row: S1 to S21, each with its example, its figures, a command and a view.
+"""The figures of the rows of the founding notes, S1 to S21 (posenc.learn.ledger).
 
-    ROWS["S13"].figures()        the figures, computed now; `posenc walk S13` prints them, the address #S13 shows them
+    FIGURES["S13"]()        the figures, computed now; `posenc walk S13` prints them, the address #S13 shows them
 
 Figures are texts in tables, as the terminal and the page show them. Legend: p position, k lag, i pair of channels.
 """
@@ -62,27 +62,6 @@ class Figures:
             "curves": self.curves,
             "then": None if self.then is None else self.then.as_dict(),
         }
-
-
-@dataclass(frozen=True)
-class Row:
-    """One row of what the notes describe.
-
-    title     what it is
-    notes     the numbers of the notes that it is from
-    says      the notes' example, and what of it is so
-    command   what shows it in the terminal, beside `posenc walk NAME`
-    view      what follows #/ in the explorer's address
-    figures   the numbers
-    """
-
-    name: str
-    title: Words
-    notes: Cells
-    says: Words
-    command: str
-    view: str
-    figures: Callable[[], Figures]
 
 
 def words(text: Said) -> Words:
@@ -403,223 +382,26 @@ def decay() -> Figures:
     return Figures((*(f"k = {k}" for k in shown), say("first rise")), tuple(rows))
 
 
-def _all() -> Iterator[Row]:
-    def row(
-        name: str, title: Words, notes: str, says: Words, command: str, view: str, figures: Callable[[], Figures]
-    ) -> Row:
-        return Row(name, title, tuple(notes.split()), says, command, view, figures)
-
-    yield row(
-        "S1",
-        say("The sinusoidal table"),
-        "000 001 002 003 004",
-        say(
-            "Position 2 at d = 8 and d = 4, and the table of base 100. The notes' two codes differ by 6.6e-6 at [100, 512] "
-            "and by 4.7e-4 at 8192 rows; both fail at odd d."
-        ),
-        "posenc walk components",
-        "table?length=10&d_model=8&p=2",
-        table,
-    )
-    yield row(
-        "S2",
-        say("The learned table of BERT and GPT-2"),
-        "000 001 004",
-        say("A row for each position, trained. There is none after the last: the error names position and limit."),
-        "posenc list learned",
-        "paths?encoding=learned",
-        learned,
-    )
-    yield row(
-        "S3",
-        say("RoPE: 正在 at position 2 of 人工 智能 正在 快速 发展"),
-        "000 002 003",
-        say(
-            "Scores depend on the difference of the positions alone, +1 and −1 are told apart, lengths are kept, and the "
-            "score of a word with itself is q·k. The notes leave out the division by √d."
-        ),
-        "posenc walk rope",
-        "rotary_pair?sentence=人工 智能 正在 快速 发展",
-        rotary,
-    )
-    yield row(
-        "S4",
-        say("ALiBi: score −= m·|i−j|"),
-        "000",
-        say("One slope for each head, for numbers of heads that are powers of 2 and for others, at any length."),
-        "posenc show alibi",
-        "bias?method=alibi",
-        slopes,
-    )
-    yield row(
-        "S5",
-        say("Relative positions in the score: the four terms of Transformer-XL"),
-        "002",
-        say("猫 追 老鼠: the four terms of each score, and their sum, which stays when all move. The note leaves out W_R."),
-        "posenc show transformer_xl --what terms",
-        "terms?sentence=猫 追 老鼠 老鼠 追 猫",
-        four_terms,
-    )
-    yield row(
-        "S6",
-        say("FLOATER: position as the path of a learned dynamical system"),
-        "002",
-        say("Trained on 32 positions, its equation is solved further: longer paths need no new parameters."),
-        "posenc show floater --what path",
-        "paths?encoding=floater",
-        floater,
-    )
-    yield row(
-        "S7",
-        say("Order blindness: Attention(PX) = P·Attention(X)"),
-        "000 001 002 004",
-        say(
-            "The sentence turned round, words moved and positions kept: the largest change of the output of a word. "
-            "0: attention cannot tell the two sentences apart."
-        ),
-        "posenc show sinusoidal --what order",
-        "order?sentence=我爱你",
-        order,
-    )
-    yield row(
-        "S8",
-        say("Second-order Taylor view: what is relative in f(X + P)"),
-        "002",
-        say(
-            "Positions times ε; each term by automatic differentiation of an attention layer. The note leaves out ½ in the "
-            "two pure terms: with it what is left out is of third order, without it of second."
-        ),
-        "posenc show sinusoidal --what taylor",
-        "taylor?sentence=猫 追 老鼠 老鼠 追 猫",
-        taylor,
-    )
-    yield row(
-        "S9",
-        say("Heat map of the table, −1 blue to +1 red"),
-        "000 001 003",
-        say(
-            "30 × 20, 50 × 128 and 100 × 512 as in the notes; +1 is red, as in note 000's page. Positions 0 and 50 do not "
-            "differ clearly in the right half, as note 001 says."
-        ),
-        "posenc show sinusoidal --play",
-        "table",
-        heat_map,
-    )
-    yield row(
-        "S10",
-        say("Waves: columns 0, 32 and 64 of 128 against position"),
-        "003",
-        say("512 positions. Column 64 is pair 32, ω = 0.01, not the formula's i = 64."),
-        "posenc show sinusoidal --what waves --length 512 --d-model 128",
-        "table?length=512",
-        waves,
-    )
-    yield row(
-        "S11",
-        say("PE(p+k) = M_k·PE(p)"),
-        "001 004",
-        say("The largest error of the rotation M_k, which does not depend on p. Note 004 writes rows: the transpose."),
-        "posenc show sinusoidal --what shift --lag 3",
-        "shift?p=10&k=3",
-        shift,
-    )
-    yield row(
-        "S12",
-        say("Wavelengths 2π·10000^(2i/d) as hands of a clock"),
-        "001 004",
-        say("Positions in a full turn, from the fastest hand to the slowest."),
-        "posenc show sinusoidal --what wavelengths --d-model 512",
-        "wavelengths?d_model=512",
-        wavelengths,
-    )
-    yield row(
-        "S13",
-        say("Uniqueness: every row is a fingerprint"),
-        "000 001 004",
-        say("The two closest of 4096 rows. Cast to bf16 before the sine, positions collide from 257 on."),
-        "posenc show sinusoidal --what distance",
-        "precision",
-        uniqueness,
-    )
-    yield row(
-        "S14",
-        say("Worked sums: 猫 吃 鱼, embedding + encoding, base 100"),
-        "002 004",
-        say("猫 吃 鱼 here; 我 喜欢 猫 by hand and 人工 智能 正在 快速 发展 with every matrix in the terminal."),
-        "posenc walk sum",
-        "attention?sentence=猫 吃 鱼",
-        worked_sums,
-    )
-    yield row(
-        "S15",
-        say("Train short, test long"),
-        "000 002 003",
-        say("Bits a byte of small models trained at 128 bytes, read at up to 16 times that. Lower is better."),
-        "posenc compare",
-        "measured",
-        longer,
-    )
-    yield row(
-        "S16",
-        say("The note's table with stars, and what was measured"),
-        "000 001 004",
-        say("The note's words and stars stand before our numbers. Costs are relative to attention without positions."),
-        "posenc choose",
-        "measured",
-        stars,
-    )
-    yield row(
-        "S17",
-        say("How attention uses position: 这部电影很无聊，但演员表演精彩"),
-        "002",
-        say(
-            "Two models that say who describes whom: the head that finds linked words best, by distance and direction. "
-            "Below it two that translate The red car is parked outside the building. / 红色的汽车停在建筑物外面。: the "
-            "English word that any head looks at most when each Chinese word is written."
-        ),
-        "posenc walk S17",
-        "heads?sentence=这部电影很无聊，但演员表演精彩。",
-        attention_by_distance,
-    )
-    yield row(
-        "S18",
-        say("Queries, keys and positions evolve together in training"),
-        "002",
-        say("A learned table and the heads above it, while the model trains on 32 positions."),
-        "posenc walk S18",
-        "paths?encoding=learned",
-        training,
-    )
-    yield row(
-        "S19",
-        say("The same formulas in the browser"),
-        "000",
-        say("Positions 0 and 1 at d = 8, as the page of the note prints them."),
-        "posenc walk components",
-        "table?length=2&d_model=8",
-        browser,
-    )
-    yield row(
-        "S20",
-        say("An RNN has order built in, a Transformer has not"),
-        "000 001",
-        say(
-            "An RNN reads word by word, attention all words at once: how far the summaries of a sentence and of the same "
-            "words in another order lie apart. Last column: the largest change of the output of a word."
-        ),
-        "posenc walk S20",
-        "order?sentence=我爱你",
-        recurrent,
-    )
-    yield row(
-        "S21",
-        say("Decay with distance: PE(p)·PE(p+k), RoPE's score and its bound"),
-        "003",
-        say("Over the value at k = 0, d = 128. No curve falls at every step; independent q and k show no decay."),
-        "posenc show sinusoidal --what decay",
-        "similarity?reach=64",
-        decay,
-    )
-
-
-ROWS = {row.name: row for row in _all()}
+FIGURES: dict[str, Callable[[], Figures]] = {
+    "S1": table,
+    "S2": learned,
+    "S3": rotary,
+    "S4": slopes,
+    "S5": four_terms,
+    "S6": floater,
+    "S7": order,
+    "S8": taylor,
+    "S9": heat_map,
+    "S10": waves,
+    "S11": shift,
+    "S12": wavelengths,
+    "S13": uniqueness,
+    "S14": worked_sums,
+    "S15": longer,
+    "S16": stars,
+    "S17": attention_by_distance,
+    "S18": training,
+    "S19": browser,
+    "S20": recurrent,
+    "S21": decay,
+}

@@ -1,15 +1,12 @@
-"""A claim of the notes and the evidence that its computation gives.
+"""What the computation of a claim gives: the verdict, the value that decides it, and the numbers behind.
 
-    claim = LEDGER["denominators"];  claim.check().verdict  ->  Verdict.TRUE
-
-`check` computes with posenc and decides from the numbers. Its inputs default to those of the note; other inputs may give
-another verdict.
+The inputs of a claim default to those of the note; other inputs may give another verdict.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
@@ -48,11 +45,16 @@ _WORDS = {
 
 @dataclass(frozen=True)
 class Evidence:
-    """The verdict, the computed value in words, and the numbers behind it."""
+    """The verdict and the numbers behind it.
+
+    shown   what else the value says, beside the numbers
+    value   the value that decides, in words; of most claims the ledger has the sentence
+    """
 
     verdict: Verdict
-    value: Words
     numbers: Mapping[str, Any]
+    shown: Mapping[str, Any] = field(default_factory=dict)
+    value: Words = field(default_factory=lambda: Words(""))
 
     def flat(self) -> list[float]:
         """Every number of `numbers` in order, without their names; texts are left out."""
@@ -69,27 +71,6 @@ def _flat(value: Any) -> Iterator[float]:
             yield from _flat(element)
     elif isinstance(value, int | float):
         yield float(value)
-
-
-@dataclass(frozen=True)
-class Claim:
-    """A statement of the notes in our words. `row` is what of `posenc walk` it is about, `notes` are the notes' numbers;
-    the defaults of `compute` are the note's inputs."""
-
-    id: str
-    row: str
-    words: Words
-    notes: tuple[str, ...]
-    compute: Callable[..., Evidence]
-
-    def check(self, **inputs: Any) -> Evidence:
-        """Computes it, by default with the note's inputs."""
-        return self.compute(**inputs)
-
-
-def claim(id: str, row: str, notes: str, words: Words) -> Callable[[Callable[..., Evidence]], Claim]:
-    """Decorates the function that computes a claim; `notes` are the notes' numbers, separated by spaces."""
-    return lambda compute: Claim(id, row, words, tuple(notes.split()), compute)
 
 
 def verdict(holds: bool, otherwise: Verdict = Verdict.FALSE) -> Verdict:

@@ -30,7 +30,7 @@ REST = "rest"  # the acceptance tests of all other files
 # The tests of posenc.transformers, in an environment with the oldest version that is served, and with what pip finds.
 OLDEST_TRANSFORMERS, NEWEST_TRANSFORMERS = "transformers-5.16", "transformers-newest"
 OTHERS = "other-libraries"  # what posenc.transformers does beside transformers
-VLLM = "vllm"  # a whole vLLM on the processor
+VLLM = "vllm"  # a whole vLLM on the processor: 3.5 GB
 NEWEST_SAMPLE = "transformers-newest-sample"  # what continuous integration runs of it, in a minute
 ENVIRONMENTS = {  # targets that run in an environment of their own: what is installed there instead of what is here
     OLDEST_TRANSFORMERS: ("transformers==5.16.1", "huggingface_hub==1.33.0", "httpx==0.28.1", "httpcore==1.0.9"),
@@ -46,7 +46,7 @@ ENVIRONMENTS = {  # targets that run in an environment of their own: what is ins
 LEFT_OUT = {VLLM: ("torchvision", "torchaudio", "torchcodec")}  # which it brings, and which end it at import
 OF_TORCH_VERSIONS = ("torch-2.11", "torch-2.15")
 # Run only when named. torch for Linux on x86-64 brings gigabytes of CUDA unless pip is told where CPU builds are.
-ON_REQUEST = (NEWEST_SAMPLE, *OF_TORCH_VERSIONS)
+ON_REQUEST = (NEWEST_SAMPLE, VLLM, *OF_TORCH_VERSIONS)
 OF_OTHERS = ("timm", "diffusers", "torchao", "bitsandbytes", "sentence_transformers")
 OF_TORCH = [
     f"tests/test_{name}.py" for name in ("laws", "kernels", "graphs", "compile", "export")
@@ -75,6 +75,7 @@ TARGETS = {
     OTHERS: [f"tests/transformers_models/test_{name}.py" for name in OF_OTHERS],
     NEWEST_TRANSFORMERS: ["tests/transformers_models", "tests/families/test_newer.py"],
     NEWEST_SAMPLE: [f"tests/transformers_models/test_{name}.py" for name in ("versions", "table")],
+    VLLM: ["tests/transformers_models/test_vllm_served.py"],
     "recipes": ["tests/test_recipes.py"],
     "export": ["tests/test_export.py"],
     "servers": [

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import gc
 import json
+import logging
 import os
 import shlex
 import socket
@@ -41,6 +42,7 @@ SETTINGS = {
 }
 os.environ |= SETTINGS | {"VLLM_ENABLE_V1_MULTIPROCESSING": "0", "VLLM_ALLOW_INSECURE_SERIALIZATION": "1"}
 vllm = pytest.importorskip("vllm")
+logging.getLogger("torch.__trace").setLevel(logging.WARNING)  # thousands of lines below a failure
 
 TRAINED, D_HEAD, HEADS, LAYERS = 128, 32, 2, 4
 SIZES = {

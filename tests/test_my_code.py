@@ -200,6 +200,17 @@ def test_biases_are_printed_with_their_slopes_and_weights():
 
     assert 'create("alibi", n_heads=2)' in python_of(bias=linear([2**-4, 2**-8]))
     assert 'create("alibi", n_heads=2, slopes=(0.5, 0.25))' in python_of(bias=linear([0.5, 0.25]))
+
+    def windowed(i, j):
+        distance = i[:, None, :, None] - j[:, None, None]
+        return linear([0.5, 0.25])(i, j).masked_fill((distance < 0) | (distance >= 5), float("-inf"))
+
+    at = torch.arange(12)[None]
+    q, k, v = torch.randn(3, 1, 2, 12, 16)
+    names = {"posenc": posenc, "q": q, "k": k, "v": v, "positions": at}
+    exec(python_of(bias=windowed), names)
+    wanted = (q @ k.transpose(-1, -2) / 4 + windowed(at, at)).softmax(-1) @ v
+    torch.testing.assert_close(names["out"], wanted)
     encoding = posenc.create("t5", n_heads=2)
 
     class Buckets(nn.Module):
@@ -214,6 +225,24 @@ def test_biases_are_printed_with_their_slopes_and_weights():
     printed = python_of(bias=Buckets())
     assert 'create("t5", n_heads=2, n_buckets=32, max_distance=128, bidirectional=False)' in printed
     assert 'encoding.load_state_dict({"table": relative_attention_bias.weight})' in printed
+
+
+def test_an_attention_is_printed_with_its_scale_and_window():
+    def attention(window, scale, sink=0.0, slope=0.0):
+        def attend(q, k, v, q_positions, k_positions):
+            distance = q_positions[:, None, :, None] - k_positions[:, None, None]
+            logits = scale * q @ k.transpose(-1, -2) - slope * distance * torch.tensor([1.0, 0.5])[:, None, None]
+            logits = logits.masked_fill((distance < 0) | (distance >= window), float("-inf"))
+            weights = logits.exp() / (logits.exp().sum(-1, keepdim=True) + sink)
+            return weights @ v
+
+        return attend
+
+    assert "attend(q, k, v, encoding, at)  #" in python_of(attention=attention(1 << 20, 64**-0.5))
+    assert "attend(q, k, v, encoding, at, window=(8, 0), scale=0.2)" in python_of(attention=attention(9, 0.2))
+    sloped = python_of(attention=attention(1 << 20, 64**-0.5, slope=0.25))
+    assert 'create("alibi", n_heads=2, slopes=(0.25, 0.125))' in sloped
+    assert python_of(attention=attention(9, 0.2, sink=1.0)) == ""
 
 
 def test_numpy_rotations_are_compared_as_numpy():

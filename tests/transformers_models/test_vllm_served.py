@@ -24,6 +24,8 @@ from typing import Any
 import pytest
 import torch
 import transformers
+from tokenizers import Tokenizer
+from tokenizers.models import WordLevel
 
 import posenc
 import posenc.transformers as pt
@@ -249,12 +251,14 @@ def test_printed_commands_turn_as_posenc_reads_their_settings(model_type, tmp_pa
 def test_a_server_answers_over_http(tmp_path):
     attached = {(0, 1): posenc.create("yarn", **HALF, factor=4.0, trained_length=32), (3,): posenc.create("nope")}
     folder = saved(tmp_path / "saved", attached=attached)
+    words = Tokenizer(WordLevel({f"w{n}": n for n in range(512)}, unk_token="w0"))
+    transformers.PreTrainedTokenizerFast(tokenizer_object=words, eos_token="w2").save_pretrained(folder)
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     command = [sys.executable, "-m", "vllm.entrypoints.openai.api_server", "--model", str(folder), "--port", str(port)]
     command += ["--host", "127.0.0.1", "--dtype", "float32", "--max-model-len", str(TRAINED), "--enforce-eager"]
-    command += ["--skip-tokenizer-init", "--served-model-name", "small", "--max-num-seqs", "2"]
+    command += ["--served-model-name", "small", "--max-num-seqs", "2"]
     log = tmp_path / "log"
     environment = {key: value for key, value in os.environ.items() if key != "VLLM_ENABLE_V1_MULTIPROCESSING"}
     with log.open("wb") as out:
@@ -266,11 +270,10 @@ def test_a_server_answers_over_http(tmp_path):
             assert server.poll() is None, log.read_text("utf-8")[-3000:]
             assert time.monotonic() < until, log.read_text("utf-8")[-3000:]
             time.sleep(2)
-        asked = {"model": "small", "token_ids": PROMPT, "sampling_params": {"temperature": 0, "max_tokens": 8}}
-        asked["sampling_params"] |= {"ignore_eos": True, "detokenize": False}
-        request = urllib.request.Request(
-            f"{address}/inference/v1/generate", json.dumps(asked).encode(), {"Content-Type": "application/json"}
-        )
+        asked = {"model": "small", "prompt": PROMPT, "temperature": 0, "max_tokens": 8}
+        asked |= {"ignore_eos": True, "return_token_ids": True}
+        headers = {"Content-Type": "application/json"}
+        request = urllib.request.Request(f"{address}/v1/completions", json.dumps(asked).encode(), headers)
         with urllib.request.urlopen(request, timeout=120) as answer:
             given = json.loads(answer.read())
     finally:

@@ -42,13 +42,13 @@ SCALINGS = (  # what posenc.checking.identify.scalings calls it, and the code of
 
 def replacement(subject: Subject, known: Identity) -> str:
     """The lines, or "" where no encoding of posenc was found that gives the same. Raises nothing."""
-    tried = {"rotate": _rotation, "embed": _added, "table": _table, "bias": _bias}
+    tried = {"rotate": _rotation, "embed": _added, "table": _table, "bias": _bias, "attention": _attention}
     try:
-        for seam, created, after, put in tried[subject.seam](subject, known.facts) if subject.seam in tried else ():
+        for seam, created, after, put in tried[subject.seam](subject, known.facts):
             encoding: PositionalEncoding = eval(created, {"posenc": posenc})  # the very text that is printed
             if after:
                 encoding.load_state_dict({"table": _weights(subject)[after]})
-            if _same(subject, encoding, known.facts):
+            if _attends(subject, encoding, put) if seam == "attention" else _same(subject, encoding, known.facts):
                 copied = [f'encoding.load_state_dict({{"table": {after}}})'] if after else []
                 return "\n".join([f"encoding = {created}", *copied, AT, put or PUT[seam]])
     except Exception:
@@ -116,7 +116,7 @@ def _table(subject: Subject, facts: Mapping[str, Any]) -> Tried:
 
 def _bias(subject: Subject, facts: Mapping[str, Any]) -> Tried:
     n = facts["n_heads"]
-    put = PUT["bias"].replace("at)", f"at, window={facts['window']})") if isinstance(facts.get("window"), int) else ""
+    put = PUT["bias"].replace("at)", f"at{_window(facts)})")
     if facts.get("kind") == "linear":
         yield "bias", f'posenc.create("alibi", n_heads={n})', "", put
         yield "bias", f'posenc.create("alibi", n_heads={n}, slopes={tuple(facts["slopes"])})', "", put
@@ -125,6 +125,29 @@ def _bias(subject: Subject, facts: Mapping[str, Any]) -> Tried:
         for name, table in _weights(subject).items():
             if table.shape == (facts["n_buckets"], n):
                 yield "bias", f'posenc.create("t5", {sizes}, bidirectional={facts["bidirectional"]})', name, put
+
+
+def _window(facts: Mapping[str, Any]) -> str:
+    """As `attend` takes it: how many positions before and after the query."""
+    return f", window=({facts['window'] - 1}, 0)" if isinstance(facts.get("window"), int) else ""
+
+
+def _attention(subject: Subject, facts: Mapping[str, Any]) -> Tried:
+    options = _window(facts) + (f", softcap={facts['softcap']}" if "softcap" in facts else "")
+    if abs(facts["softmax_scale"] - subject.width**-0.5) > CLOSE:
+        options += f", scale={facts['softmax_scale']}"
+    put = PUT["bias"].replace("at)", f"at{options})")
+    for _, created, after, _ in _bias(subject, facts) if "kind" in facts else [("", 'posenc.create("nope")', "", "")]:
+        yield "attention", created, after, put
+
+
+def _attends(subject: Subject, encoding: PositionalEncoding, put: str) -> bool:
+    """Whether the printed call gives what the implementation gives."""
+    at = arange(0, min(ROWS, subject.reach + 1))
+    q, k, v = subject.heads(1, at.shape[1], at.shape[1])
+    names: dict[str, Any] = {"posenc": posenc, "encoding": encoding, "at": Positions.at(at), "q": q, "k": k, "v": v}
+    exec(put, names)
+    return _close(names["out"], subject.fresh()(q, k, v, at, at).detach(), subject.rounding)
 
 
 def _weights(subject: Subject) -> dict[str, nn.Parameter]:

@@ -233,12 +233,16 @@ def test_the_core_is_named_in_reading_order():
 
 def test_every_file_of_tests_belongs_to_one_wing():
     """`make test-core` and its kin: together they are `make test`."""
+    import wing
+
     wings = re.findall(r"^WING_(\w+) ", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
     asked = [
         subprocess.run(["make", "-s", f"wing-{name}"], cwd=ROOT, capture_output=True, text=True, check=True)
         for name in wings
     ]
     named = sorted(path for one in asked for path in one.stdout.split())
+    for name, one in zip(wings, asked, strict=True):  # without make, on Windows: .github/workflows/systems.yml
+        assert sorted(wing.files(name)) == sorted(one.stdout.split()), name
     tests = ROOT / "tests"
     folders = {path.parent for path in tests.rglob("test_*.py")} - {tests}
     assert named == sorted(str(path.relative_to(ROOT)) for path in (*tests.glob("test_*.py"), *folders))

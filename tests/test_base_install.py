@@ -5,12 +5,16 @@ from __future__ import annotations
 import ast
 import json
 import re
+import shlex
 import subprocess
 import sys
 import tomllib
 from importlib.metadata import packages_distributions
 from pathlib import Path
 
+import pytest
+
+from posenc.support import extras
 from posenc.support.extras import EXTRAS, explained, install
 
 ROOT = Path(__file__).parent.parent
@@ -135,6 +139,21 @@ def test_every_package_is_named_as_pip_calls_it_with_an_extra_that_holds_it() ->
             assert said is not None
             assert said[1] in {one.lower() for one in called[module]}
             assert said[1] in packages(said[2])
+
+
+@pytest.mark.parametrize("extra", sorted(set(EXTRAS.values())))
+def test_a_wheel_names_the_packages_of_the_extra(extra: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where there are no sources, '.[lab]' is nothing that pip could install."""
+    assert install(extra) == f"pip install '.[{extra}]' in the folder of posenc's sources"
+    monkeypatch.setattr(extras, "SOURCES", tmp_path)
+    command, install_, *named = shlex.split(install(extra))
+    assert (command, install_) == ("pip", "install")
+    assert {re.split("[<>=]", one)[0] for one in named} == packages(extra)
+    assert all(">=" in one for one in named)
+    module = next(name for name, of in EXTRAS.items() if of == extra)
+    said = str(explained(ModuleNotFoundError(f"No module named {module!r}", name=module)))
+    assert said.endswith(install(extra))
+    assert "\n" not in said
 
 
 def test_no_hint_asks_pip_for_posenc_by_name() -> None:

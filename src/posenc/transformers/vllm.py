@@ -6,7 +6,8 @@
 The model is vLLM's own: its kernel turns queries and keys by the cos and sin of the encoding, and only these differ. Its
 configuration has the family's model type, which vLLM compares.
 Biases, positions that are read and values that turn have no place in vLLM's attention, and are refused.
-Held against vLLM 0.33.0: its class RotaryEmbedding, the model files of SERVED, and both registries.
+Held against vLLM 0.33.0: its class RotaryEmbedding, the model files of SERVED, and both registries. Run in vLLM 0.32.0
+on a CPU.
 """
 
 from __future__ import annotations
@@ -126,7 +127,8 @@ def layers_of(entry: Any, model: str) -> tuple[list[PositionalEncoding], dict[in
         raise ValueError(f"{KEY}.layers: {model} has no parts, got those of {', '.join(by_part)}")
     for number, encoding in enumerate(encodings):
         if reason := why_not(encoding):
-            raise ValueError(f"{KEY}.encodings[{number}]: vLLM cannot serve {type(encoding).__name__}: {reason}")
+            name = f"{KEY}.encodings[{number}]: vLLM cannot serve {type(encoding).__name__}"
+            raise ValueError(f"{name}: {reason}; posenc.transformers.from_pretrained serves the folder")
     return encodings, by_part[""]
 
 

@@ -147,7 +147,8 @@ def _printed(report: Report, verbose: bool, as_json: bool) -> str:
     if as_json:
         return report.to_json()
     shown = [result for result in report.results if verbose or result.verdict != "passed"]
-    return "\n".join([*report.head(default_language()), *map(str, shown)])
+    language = default_language()
+    return "\n".join([*report.head(language), *map(str, shown), *report.end(language)])
 
 
 def _table(path: Path, as_json: bool, strict: bool) -> int:

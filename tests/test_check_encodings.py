@@ -8,6 +8,7 @@ import posenc
 from posenc.checking import laws
 from posenc.checking.bugs import BUGS
 from posenc.checking.identify import scalings
+from posenc.checking.loading import load
 from posenc.encoding import DistanceBias, PositionalEncoding
 from posenc.encodings.alibi import ALiBi
 from posenc.encodings.rope import RoPE
@@ -130,3 +131,51 @@ def test_the_remedies_of_slices_and_shifts_are_those_of_encodings():
     for encoding, said in ((RoPE(8, sides=("query",)), "take shift_invariant out"), (RoPE(8), "add shift_invariant")):
         encoding.traits = encoding.traits ^ {"shift_invariant"}
         assert said in str(laws.report(encoding, laws=["shift_invariance"])[0])
+
+
+def test_a_nan_is_told_once():
+    report = posenc.check(RootOfTheDistance(4), laws=["no_number_is_nan", *SHIFT, "decode_equals_prefill"])
+    assert len(report.failures) == 3
+    text = str(report)
+    assert text.count("some numbers are NaN") == 2  # in the diagnosis, and where the law says it
+    assert text.endswith("✗ broken by NaN too: shift_invariance, decode_equals_prefill")
+
+
+class OneRow(DistanceBias):
+    def at_distance(self, delta):
+        return -delta.abs().double()
+
+
+class NoConstructor(OneRow):
+    def __init__(self, n):
+        self.n = n
+
+
+Q = torch.zeros(2, 4, 6, 8)
+
+
+@pytest.mark.parametrize(
+    ("call", "told"),
+    [
+        (
+            lambda: posenc.attend(Q, Q, Q, OneRow(), posenc.Positions.arange(2, 6)),
+            r"^at_distance: expected .* \[h, n\], got",
+        ),
+        (lambda: posenc.attend(Q, Q, Q, NoConstructor(4), posenc.Positions.arange(2, 6)), r"super\(\)\.__init__\(…\)"),
+        (lambda: laws.report(NoConstructor(4)), r"^NoConstructor: expected super\(\)\.__init__\(…\)"),
+        (
+            lambda: posenc.attend(Q[:, :, :1], Q, Q, RoPE(8), posenc.Positions.decode([5, 5])),
+            r"^at_k: left out, so at_q, of 1 tokens, is taken, but there are 6 keys; .* Positions\.arange\(2, 6\)",
+        ),
+    ],
+    ids=["one axis", "no constructor", "no constructor, laws", "no at_k"],
+)
+def test_a_mistake_of_a_first_encoding_is_named(call, told):
+    with pytest.raises((TypeError, ValueError), match=told):
+        call()
+
+
+def test_a_class_with_arguments_is_made_by_a_function(tmp_path):
+    (tmp_path / "mine.py").write_text("from posenc.encodings.alibi import ALiBi\n")
+    with pytest.raises(ValueError, match=r"def mine\(\): return ALiBi\(…\).*, then .*mine\.py:mine"):
+        load(f"{tmp_path}/mine.py:ALiBi", None)

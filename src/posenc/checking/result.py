@@ -205,8 +205,16 @@ class Report:
         identified = [f"{known}: {self.identity.sentence}"] if self.identity.sentence else []
         return [*lines, f"{self.subject} · {self.seam} · {counted}", *identified]
 
+    def lines(self, *, passed: bool = True) -> list[str]:
+        """The results as text. A NaN breaks nearly every law: where `no_number_is_nan` failed, the others are one line."""
+        shown = [result for result in self.results if passed or result.verdict != "passed"]
+        first = next((result for result in self.failures if result.law == "no_number_is_nan"), None)
+        same = [result.law for result in self.failures if first and result is not first and result.bug is first.bug]
+        more = [f"✗ broken by NaN too: {', '.join(same)}"] if same else []
+        return [*(str(result) for result in shown if result.law not in same), *more]
+
     def __str__(self) -> str:
-        return "\n".join([*self.head(), *map(str, self.results)])
+        return "\n".join([*self.head(), *self.lines()])
 
 
 def _result(result: Result) -> dict[str, Any]:

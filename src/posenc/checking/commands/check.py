@@ -73,7 +73,7 @@ def command(
 ) -> None:
     """Try the laws of position on an implementation, and identify its layout, base, scaling, slopes or buckets.
 
-    Of a TABLE of numbers, [positions, channels], it finds layout, base, first position, precision and known errors.
+    Of a TABLE of numbers, positions by channels, it finds layout, base, first position, precision and known errors.
     Nothing in a table's file is executed; a pickle is not read.
 
     The file is executed, in a process of its own; what it prints goes to the standard error. A class is made without
@@ -146,8 +146,7 @@ def steps(
 def _printed(report: Report, verbose: bool, as_json: bool) -> str:
     if as_json:
         return report.to_json()
-    shown = [result for result in report.results if verbose or result.verdict != "passed"]
-    return "\n".join([*report.head(default_language()), *map(str, shown)])
+    return "\n".join([*report.head(default_language()), *report.lines(passed=verbose)])
 
 
 def _table(path: Path, as_json: bool, strict: bool) -> int:

@@ -55,7 +55,7 @@ WING_laws     := $(wildcard tests/test_laws*.py) tests/stress $(addprefix tests/
                  kernels read triton_rotation))
 WING_configs  := tests/families tests/transformers_models tests/real_models $(wildcard tests/test_inspect*.py) \
                  $(addprefix tests/test_,$(addsuffix .py,checkpoint convert spec_attend strict_readers))
-WING_check    := tests/conformance $(addprefix tests/test_,$(addsuffix .py,check_table conformance foreign_code mutations my_code recognise \
+WING_check    := tests/conformance $(addprefix tests/test_,$(addsuffix .py,check_encodings check_table conformance foreign_code mutations my_code recognise \
                  table_files))
 WING_lab      := $(wildcard tests/test_lab_*.py tests/test_shipped_*.py) tests/test_compare.py
 WING_explorer := tests/explorer tests/test_explore_command.py

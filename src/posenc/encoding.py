@@ -131,7 +131,7 @@ class PositionalEncoding(ExactParameters):
     def bias(
         self, q: Float[Tensor, "b h i d"], k: Float[Tensor, "b h j d"], at_q: Positions, at_k: Positions
     ) -> BiasFn | None:
-        """The term added to the scaled logit; sees rotated q and k, with k expanded to the query heads."""
+        """The term added to the scaled logit, -inf hides the key; sees rotated q and k, k expanded to the query heads."""
         return None
 
     @checked_on_failure
@@ -164,8 +164,8 @@ class PositionalEncoding(ExactParameters):
 
     @checked_heads
     def heads(self, start: int, stop: int) -> PositionalEncoding:
-        """The encoding of query heads start … stop-1 alone. Every class's own `heads` is called with checked numbers:
-        ValueError unless 0 <= start < stop, and stop <= n_heads where the encoding is configured with n_heads.
+        """The encoding of query heads start … stop-1 alone; a class with a number for each head overrides it. Every class's
+        own is called with checked numbers: ValueError unless 0 <= start < stop <= n_heads, where it is configured with one.
         """
         return self
 
@@ -179,7 +179,7 @@ Seam = Literal["embed", "rotate", "bias", "finish"]
 SEAMS: tuple[Seam, ...] = get_args(Seam)  # in the order in which they act
 Trait = Literal["local", "shift_invariant", "norm_preserving", "causal_only"]
 BiasFn = Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]
-"""(b, h, i, j), integer tensors that broadcast together, to the term added to the logit there."""
+"""(b, h, i, j), integer tensors that broadcast together, to the term added to the logit there: at_q.coords[b, i], …"""
 
 NO_ENCODING = PositionalEncoding()  # made once: a compiler cannot trace the digest of a configuration
 
@@ -209,14 +209,14 @@ class DistanceBias(PositionalEncoding):
 
     @abstractmethod
     def at_distance(self, delta: Num[Tensor, "n"]) -> Float[Tensor, "h n"]:
-        """The bias of every head where the query is `delta` positions after the key."""
+        """Bias of every head, the query being `delta` positions after the key: below 0 too, even in causal attention."""
 
     def structure(self) -> Structure | None:
         return Distances((self,), self._of_few)
 
     @checked
     def tables(self, at: Positions, dtype: torch.dtype) -> tuple[Tensor, ...]:
-        """Of few tokens the bias of every pair, [b, t, h, n]; nothing if parameters or buffers, which change, say it."""
+        """Of few tokens the bias of every pair, [b, t, h, j]; nothing if parameters or buffers, which change, say it."""
         back = tensors.distances_of_few(at)
         if back is None or any(True for held in (self.parameters(), self.buffers()) for _ in held):
             return ()
@@ -225,7 +225,7 @@ class DistanceBias(PositionalEncoding):
         return (vector[:, n - 1 - back].transpose(0, 1).expand(at.batch, -1, -1, -1),)
 
     def _of_few(self, q: Float[Tensor, "b h i d"], at: Positions) -> Float[Tensor, "#b h i j"] | None:
-        """What `Distances.few` says."""
+        """The bias of every pair from the tables, [#b, h, i, j]; None: the tokens carry none that fits q."""
         bias = tensors.carried_by_few(self, at)
         if bias is None or bias.shape[2] != q.shape[1] or bias.dtype != tensors.working_dtype(q.dtype):
             return None

@@ -1,6 +1,6 @@
-"""Attention with any encoding, on one page.
+"""Attention with any encoding.
 
-Legend: b batch, h query heads, g key heads (h is a multiple of g), i query, j key, d channel.
+Legend: b batch, h query heads, g key heads (h is a multiple of g), n heads of the output, i query, j key, d, dv channels.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from posenc.attention.flex_functions import score_mod as score_mod
 from posenc.attention.options import PLAIN, AttendOptions, Options, allowed
 from posenc.attention.plan import output_of
 from posenc.combined import PerLayer, Stack, check_heads, check_one_layer
-from posenc.encoding import PositionalEncoding, Side, usual_scale
+from posenc.encoding import PositionalEncoding, Side, scale_of
 from posenc.positions import Positions
 from posenc.structure import EVERY_SIDE, Blocks, Regions, Rotation, Structure, addend_of, declared_rotation, rotated
 from posenc.support.checked import checked_on_failure
@@ -92,8 +92,7 @@ def attend(
     q, k, v     float64, float32, bfloat16 or float16; key heads may be fewer than query heads
     at_q        positions of the queries; at_k of the keys, the same where it is left out
     causal      a query sees keys up to its own `order`; documents and padding are respected either way
-    mask        bool (True: may attend) or floating (added to the logits), 4 axes that broadcast to [b, n, i, j]: n, the
-                heads of the output, are the query heads h, and twice as many with RoPE++
+    mask        bool (True: may attend) or floating (added to the logits), broadcasts to [b, n, i, j]; n = h, 2h for RoPE++
     scale       what q·k is multiplied with; None: the encoding's `softmax_scale`, usually 1/√d. The bias is not scaled
     window      (left, right): a query sees keys at most `left` positions before and `right` positions after it in `order`;
                 None is no limit. Keys outside are not read where positions count up by one
@@ -195,9 +194,7 @@ def _output(
         at_q = at_q.expand(batch)
     if same or at_k.coords.shape[0] != batch:
         at_k = at_q if same else at_k.expand(batch)
-    scale = encoding.softmax_scale(q.shape[3]) if options.scale is None else options.scale
-    if scale is None:
-        scale = usual_scale(q.shape[3])
+    scale = scale_of(encoding, q.shape[3]) if options.scale is None else options.scale
     output = output_of(Call(q, k, v, encoding, at_q, at_k, causal, options, scale, structure), impl)
     added = addend_of(encoding) if "finish" in encoding.seams else None
     if added is None and not turning:
@@ -258,8 +255,11 @@ def _check(
     if encoding.configuration.get("n_heads", of_q[1]) != of_q[1] or isinstance(encoding, (Stack, PerLayer)):
         check_heads(encoding, of_q[1])
     _check_positions("at_q", at_q, q, of_q)
-    if at_k is not at_q or of_k[2] != of_q[2]:
+    if at_k is not at_q:
         _check_positions("at_k", at_k, k, of_k)
+    elif of_k[2] != of_q[2]:
+        taken, plain = f"at_q, of {of_q[2]} tokens, is taken", f"Positions.arange({of_k[0]}, {of_k[2]})"
+        raise ValueError(f"at_k: left out, so {taken}, but there are {of_k[2]} keys; give theirs, such as {plain}")
     if not causal and "causal_only" in encoding.traits:
         raise ValueError(f"causal=False: {label(encoding)} is defined for causal attention only")
 

@@ -74,7 +74,8 @@ def check(
     bias       f(q_positions [b, i], k_positions [b, j]) -> [b, h, i, j] or [h, i, j]
     attention  f(q [b, h, i, d], k, v [b, g, j, d], q_positions, k_positions) -> [b, h, i, d]; where it also takes
                q_documents and k_documents (-1 is padding), it is tried on packed and padded rows
-    encoding   a posenc encoding: the first of the seams at which it acts
+    encoding   a posenc encoding: its rotation, embedding or bias of distances where it is that alone, else its attention.
+               All laws of the contract: posenc.laws.report(encoding)
 
     name        what the report calls it
     width       channels of a head (rotate, attention) or of a token (embed); None: the usual widths are tried

@@ -1,8 +1,9 @@
-"""A posenc encoding as an implementation to check: the first seam at which it acts, as a callable."""
+"""A posenc encoding as an implementation to check: its one seam as a callable, or the attention of what has more."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import contextlib
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import torch
@@ -11,7 +12,8 @@ from torch import Tensor
 from posenc.attention import attend
 from posenc.attention.own_finish import own_finish
 from posenc.checking import subject
-from posenc.encoding import DistanceBias, PositionalEncoding
+from posenc.checking.laws.fitting import sizes_said
+from posenc.encoding import SEAMS, DistanceBias, PositionalEncoding
 from posenc.positions import Positions
 
 
@@ -69,24 +71,38 @@ def as_subject(
 ) -> tuple[subject.Seam, Callable[..., Any], dict[str, int], frozenset[str]]:
     """The seam, the callable, the sizes that the encoding says, and the traits that it lacks.
 
-    Raises TypeError for what is no encoding.
+    Raises TypeError for what is no encoding, ValueError for what acts on embeddings and elsewhere too.
     """
     if not isinstance(encoding, PositionalEncoding):
         raise TypeError(f"encoding: expected a posenc encoding; give a callable by its seam, rotate=f, got {encoding!r}")
+    if "embed" in encoding.seams and len(encoding.seams) > 1:
+        acts = ", ".join(seam for seam in SEAMS if seam in encoding.seams)
+        raise ValueError(
+            f"encoding: expected one that acts on embeddings alone or not on them, got {type(encoding).__name__}, which "
+            f"has {acts}; check its parts, or use posenc.laws.report(encoding)"
+        )
     lacking = {"shift_invariant", "norm_preserving"} - set(encoding.traits)
-    d_head = encoding.configuration.get("d_head", width or 16)
-    if own_finish(encoding, encoding.configuration.get("n_heads", n_heads), d_head) not in (None, "context"):
+    sizes = {name: next(iter(of_parts)) for name, of_parts in sizes_said(encoding).items() if len(of_parts) == 1}
+    d_head, n_heads = sizes.get("d_head", width), sizes.get("n_heads", n_heads)
+    turns_values = "rotate" in encoding.seams and _turns_values(encoding, n_heads, (d_head,) if d_head else subject.WIDTHS)
+    if turns_values or own_finish(encoding, n_heads, d_head or 16) not in (None, "context"):
         lacking |= {"averages_values"}
-    sizes = {
-        "width" if key == "d_head" or (key == "d_model" and "embed" in encoding.seams) else key: value
-        for key, value in encoding.configuration.items()
-        if key in ("d_head", "d_model", "n_heads") and isinstance(value, int)
-    }
-    sizes.pop("d_model", None)
-    if "rotate" in encoding.seams:
-        return "rotate", _Rotate(encoding), sizes, frozenset(lacking)
-    if "embed" in encoding.seams:
+    of_token, of_head = sizes.pop("d_model", None), sizes.pop("d_head", None)
+    if known := of_head or (of_token if "embed" in encoding.seams else None):
+        sizes["width"] = known
+    if encoding.seams == {"embed"}:
         return "embed", _Embed(encoding), sizes, frozenset(lacking)
-    if isinstance(encoding, DistanceBias):
+    if encoding.seams == {"rotate"} and not turns_values:
+        return "rotate", _Rotate(encoding), sizes, frozenset(lacking)
+    if encoding.seams == {"bias"} and type(encoding).bias is DistanceBias.bias:
         return "bias", _Bias(encoding), sizes, frozenset(lacking)
     return "attention", _Attention(encoding), sizes, frozenset(lacking)
+
+
+def _turns_values(encoding: PositionalEncoding, n_heads: int, widths: Iterable[int]) -> bool:
+    """Whether `rotate` changes values or outputs, at position 1 and the first of the widths that it takes."""
+    for width in widths:
+        x, at = torch.ones(1, n_heads, 1, width), Positions.arange(1, 1, 1)
+        with contextlib.suppress(Exception):
+            return any(not torch.equal(encoding.rotate(x, at, side), x) for side in ("value", "output"))
+    return False

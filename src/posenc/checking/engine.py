@@ -41,6 +41,8 @@ class Measured(NamedTuple):
     def __str__(self) -> str:
         if math.isinf(self.figure):
             return self.what
+        if math.isnan(self.figure):
+            return f"{self.what}: NaN"
         return f"{self.what}: differs by {self.figure:.3g}, allowed {self.allowed:.3g}"
 
 
@@ -165,7 +167,7 @@ def _failure(law: Law, subject: Fresh, failing: Mapping[str, int], measured: Mea
             if first is not None and first.figure > smallest.figure and not math.isinf(first.figure):
                 inputs = ", ".join(f"{name} {value}" for name, value in failing.items())
                 message += f" (by {first.figure:.3g} at {inputs})"
-            bug = BUGS.get(smallest.bug or law.bug)
+            bug = BUGS.get("not finite" if math.isnan(smallest.figure) else smallest.bug or law.bug)
             return Result(law.name, "failed", message, smallest.figure, smallest.allowed, dict(case), bug)
     message = f"{measured}, once and not again: it keeps a state between calls, or draws random numbers"
     return Result(law.name, "failed", message, measured.figure, measured.allowed, dict(failing), BUGS.get(law.bug))
@@ -214,6 +216,8 @@ def apart(actual: Tensor, expected: Tensor, allowed: float, what: str) -> Measur
     got, wanted = actual.detach().double(), expected.detach().double()
     same = got == wanted  # infinities too
     if not bool((torch.isfinite(got) | same).all()):
+        if bool((got.isnan() | wanted.isnan()).any()):
+            return Measured(math.inf, allowed, f"{what}: NaN", "not finite")
         return Measured(math.inf, allowed, f"{what}: not finite, or hidden differently")
     figure = float((got - wanted).masked_fill(same, 0.0).abs().max()) if got.numel() else 0.0
     return Measured(figure, allowed, what)

@@ -55,7 +55,11 @@ def load(target: str, seam: str | None) -> tuple[str, Any]:
         try:
             value = value()
         except TypeError as error:
-            raise ValueError(f"{target}: a class is made without arguments, and {name} needs some ({error})") from error
+            hint = f"def mine(): return {name}(…)"
+            raise ValueError(
+                f"{target}: a class is made without arguments, and {name} needs some ({error}); name a function that makes "
+                f"one: {hint!r}, then {where}:mine"
+            ) from error
     if name not in SEAMS and not isinstance(value, nn.Module):
         value = _built(target, value)
     if isinstance(value, PositionalEncoding):

@@ -208,12 +208,20 @@ class Report:
         identified = [f"{known}: {self.identity.sentence}"] if self.identity.sentence else []
         return [*lines, f"{self.subject} · {self.seam} · {counted}", *identified]
 
+    def lines(self, *, passed: bool = True) -> list[str]:
+        """The results as text. A NaN breaks nearly every law: where `no_number_is_nan` failed, the others are one line."""
+        shown = [result for result in self.results if passed or result.verdict != "passed"]
+        first = next((result for result in self.failures if result.law == "no_number_is_nan"), None)
+        same = [result.law for result in self.failures if first and result is not first and result.bug is first.bug]
+        more = [f"✗ broken by NaN too: {', '.join(same)}"] if same else []
+        return [*(str(result) for result in shown if result.law not in same), *more]
+
     def end(self, language: Language = "en") -> list[str]:
         """The last lines: what it is in posenc."""
         return ["", say("In posenc:").in_language(language), *self.python.splitlines()] if self.python else []
 
     def __str__(self) -> str:
-        return "\n".join([*self.head(), *map(str, self.results), *self.end()])
+        return "\n".join([*self.head(), *self.lines(), *self.end()])
 
 
 def _result(result: Result) -> dict[str, Any]:

@@ -40,6 +40,6 @@ class FoX(ForgetGates):
         super().__init__(d_model, n_heads)
 
     def bias(self, q: Tensor, k: Tensor, at_q: Positions, at_k: Positions) -> BiasFn:
-        one_per_head(self.offset, q)
+        one_per_head(self.offset[:, None], q)
         query, less, dtype = self.sums(at_q), -self.sums(at_k), q.dtype  # so the gradient of no pair is negated
         return lambda b, h, i, j: (query[b, i, h] + less[b, j, h]).to(dtype)

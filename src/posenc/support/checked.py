@@ -370,9 +370,19 @@ def _instance(kind: type) -> Rule | None:
     if getattr(kind, "_is_protocol", False) and not getattr(kind, "_is_runtime_protocol", False):
         return None
     if kind.__name__ == "PositionalEncoding":
-        return Rule(lambda value: isinstance(value, kind), "a PositionalEncoding such as posenc.create('rope', …)")
+        return Rule(lambda value: _is_made(value, kind), "a PositionalEncoding such as posenc.create('rope', …)")
     words = kind.__name__ if kind.__name__.endswith("s") else "a string" if kind is str else f"a {kind.__name__}"
     return Rule(lambda value: isinstance(value, kind), words, remedy=REMEDIES.get(kind.__name__, ""))
+
+
+def _is_made(encoding: Any, kind: type) -> bool:
+    """Whether it is an encoding. Raises TypeError for one whose constructor has not called the one above it."""
+    if isinstance(encoding, kind) and "configuration" not in vars(encoding):
+        raise TypeError(
+            f"{type(encoding).__name__}: expected super().__init__(…) in its constructor with each of its arguments by "
+            "name, got an encoding without a configuration"
+        )
+    return isinstance(encoding, kind)
 
 
 def _generic(origin: Any, inner: tuple[Any, ...]) -> Rule | None:

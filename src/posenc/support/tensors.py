@@ -320,8 +320,11 @@ def for_heads(
 def one_per_head(bias: Float[Tensor, "h n"], q: Tensor) -> Tensor:
     """The bias, after a check that it has the heads of q, [b, h, i, d].
 
-    Raises ValueError otherwise: with fewer heads, kernels would read past its end; with more, the last would be lost.
+    Raises ValueError for another number of axes or heads: with fewer heads, kernels would read past its end; with more, the
+    last would be lost.
     """
+    if bias.ndim != 2:
+        raise ValueError(f"at_distance: expected a row for each of {q.shape[1]} heads, [h, n], got {list(bias.shape)}")
     if bias.shape[0] != q.shape[1]:
         raise ValueError(
             f"the encoding has a bias for {bias.shape[0]} heads, q has {q.shape[1]}: make it with n_heads={q.shape[1]}, "

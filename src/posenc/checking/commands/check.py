@@ -73,7 +73,7 @@ def command(
 ) -> None:
     """Try the laws of position on an implementation, and identify its layout, base, scaling, slopes or buckets.
 
-    Of a TABLE of numbers, [positions, channels], it finds layout, base, first position, precision and known errors.
+    Of a TABLE of numbers, positions by channels, it finds layout, base, first position, precision and known errors.
     Nothing in a table's file is executed; a pickle is not read.
 
     The file is executed, in a process of its own; what it prints goes to the standard error. A class is made without
@@ -146,9 +146,8 @@ def steps(
 def _printed(report: Report, verbose: bool, as_json: bool) -> str:
     if as_json:
         return report.to_json()
-    shown = [result for result in report.results if verbose or result.verdict != "passed"]
     language = default_language()
-    return "\n".join([*report.head(language), *map(str, shown), *report.end(language)])
+    return "\n".join([*report.head(language), *report.lines(passed=verbose), *report.end(language)])
 
 
 def _table(path: Path, as_json: bool, strict: bool) -> int:

@@ -96,7 +96,8 @@ def identity(subject: Subject) -> Identity:
     order = np.argsort([min(pair) for pair in turned.pairs])
     values = np.abs(speeds)[order]
     scaled, backwards = (
-        scalings.scaling(order, wide, subject.width, turned.farthest, subject.rounding) for order in (values, values[::-1])
+        scalings.scaling(order, wide, subject.width, turned.farthest, facts["magnitude"], subject.rounding)
+        for order in (values, values[::-1])
     )
     facts |= scaled.facts
     if "base" not in facts and "base" in backwards.facts:

@@ -3,7 +3,9 @@
     a progression from 1                  the base; NTK where it is a known one times factor^(d/(d-2))
     a progression from 1/s                the base, linear scaling by s
     a progression that ends divided by s  YaRN blends along the pairs, Llama 3 along the turns; and their usual slips
-    a factor of its own for each pair     LongRoPE
+    a factor of its own for each pair     LongRoPE, if its magnitude or the digits of the factors are LongRoPE's
+
+Numbers that are fitted show nothing: a scaling is told where at least SPARE pairs are left to confirm it.
 
 Legend: d channels that turn, n pairs. A share says how far a frequency is divided: 0 kept, 1 divided by the factor.
 """
@@ -31,6 +33,8 @@ LENGTHS = tuple(1024 * 2**n for n in range(11))
 BASES = tuple(dict.fromkeys(convention.base for convention in ROTARY))
 FACTORS = (*range(2, 129), 256, 512, 1000)  # of NTK
 DISTINCT = 4  # factors of LongRoPE that differ
+DIGITS = 4  # of the factors that models' files give
+SPARE = 2  # pairs beyond the first and beyond what is fitted to them: a factor, and a base that is none of BASES
 LARGEST = 512.0  # factor of a scaling
 ROUGHLY = 0.02  # frequencies that are so near to a progression are one, badly measured
 LONGROPE = tuple(math.sqrt(1 + n * math.log(2) / math.log(length)) for n in range(1, 7) for length in LENGTHS)
@@ -59,12 +63,15 @@ class Heard(NamedTuple):
     error: np.ndarray
 
 
-def scaling(values: np.ndarray, rotary_dim: int, d_head: int, farthest: int, rounding: float = 0.0) -> Scaled:
+def scaling(
+    values: np.ndarray, rotary_dim: int, d_head: int, farthest: int, magnitude: float | str, rounding: float = 0.0
+) -> Scaled:
     """The base and the scaling of frequencies.
 
     values      frequencies of the pairs, in the order of the channels
     rotary_dim  channels that turn;  d_head  channels of the head
     farthest    the position at which the frequencies were measured: slower pairs are measured less exactly
+    magnitude   of cosines and sines, or a text where it is not one number
     rounding    of the rotated tokens, beyond float32
     """
     if len(values) == 1:
@@ -75,7 +82,8 @@ def scaling(values: np.ndarray, rotary_dim: int, d_head: int, farthest: int, rou
         return Scaled({})
     heard = Heard(well, values[well], error[well])
     progression = _progression(heard, rotary_dim, d_head)
-    return progression or _blended(heard, rotary_dim) or _pair_by_pair(heard, rotary_dim) or Scaled({})
+    of_longrope = bool(_usual_magnitudes(magnitude, 2e-5 + rounding))
+    return progression or _blended(heard, rotary_dim) or _pair_by_pair(heard, rotary_dim, of_longrope) or Scaled({})
 
 
 def _one_pair(value: float) -> Scaled:
@@ -160,7 +168,8 @@ def _bases(heard: Heard, d: int) -> Iterator[float]:
 def _of_base(heard: Heard, d: int, base: float) -> Scaled | None:
     ratio = heard.values / base ** (-2 * heard.pairs / d)
     kept_first, kept_last = (abs(ratio[end] - 1) <= CLOSE for end in (0, -1))
-    if kept_first == kept_last:
+    spare = len(ratio) - 2 - (base not in BASES)
+    if kept_first == kept_last or spare < SPARE:
         return None
     if usual := _usual(heard, d, base, ratio, kept_first):
         return usual
@@ -176,7 +185,8 @@ def _of_base(heard: Heard, d: int, base: float) -> Scaled | None:
     if not inside.any():
         first = int(heard.pairs[(share > 0.5) == kept_first][0])
         return _step(d, base, factor, first, kept_first)
-    return _along(heard, d, base, factor, share, inside, kept_first)
+    sure = spare - 2 >= SPARE and bool(inside.sum() > 2)  # a line has two numbers more
+    return _along(heard, d, base, factor, share, inside, kept_first, sure)
 
 
 def _usual(heard: Heard, d: int, base: float, ratio: np.ndarray, kept_first: bool) -> Scaled | None:
@@ -235,9 +245,12 @@ def _step(d: int, base: float, factor: float, first: int, kept_first: bool) -> S
 
 
 def _along(
-    heard: Heard, d: int, base: float, factor: float, share: np.ndarray, inside: np.ndarray, kept_first: bool
+    heard: Heard, d: int, base: float, factor: float, share: np.ndarray, inside: np.ndarray, kept_first: bool, sure: bool
 ) -> Scaled | None:
-    """A share that is a straight line over the turns (Llama 3), over the pairs (YaRN) or over the wavelengths."""
+    """A share that is a straight line over the turns (Llama 3), over the pairs (YaRN) or over the wavelengths.
+
+    Only a usual line is told without being `sure` that it is one.
+    """
     plain = base ** (-2 * heard.pairs / d)
     slack = 4 * CLOSE / abs(1 - 1 / factor)
     if inside.sum() < 2:
@@ -251,12 +264,12 @@ def _along(
     bug = "scaling reversed" if not kept_first else None if rises else "blend reversed"
     if "turns" in lines:
         slow, fast = sorted(lines["turns"])
-        if scaled := _llama3(base, factor, slow, fast, bug, inside.sum() > 2):
+        if scaled := _llama3(base, factor, slow, fast, bug, sure):
             return scaled
     if "pairs" in lines:
         first, last = sorted(lines["pairs"])
-        return _yarn(base, d, factor, first, last, bug)
-    if "wavelengths" in lines:
+        return _yarn(base, d, factor, first, last, bug, sure)
+    if "wavelengths" in lines and sure:
         words = say("frequencies are blended along the wavelength and not along the number of turns")
         return _named(base, "llama3", factor, "blended along the wavelength", bug, words)
     return None
@@ -279,7 +292,7 @@ def _llama3(base: float, factor: float, slow: float, fast: float, bug: str | Non
     return _named(base, "llama3", factor, turns, bug, words)
 
 
-def _yarn(base: float, d: int, factor: float, low: float, high: float, bug: str | None) -> Scaled:
+def _yarn(base: float, d: int, factor: float, low: float, high: float, bug: str | None, sure: bool) -> Scaled | None:
     """The ramp runs from pair `low` to pair `high`."""
 
     def length(pair: float, beta: float) -> float:
@@ -289,7 +302,7 @@ def _yarn(base: float, d: int, factor: float, low: float, high: float, bug: str 
     if abs(exact[0] / exact[1] - 1) < 2e-3:
         return _named(base, "yarn, no truncation", factor, f"original length {_round(exact[1], 1e-3):g}", bug)
     low, high = round(low, 2) + 0.0, round(high, 2)
-    if not _is_round(factor):
+    if not _is_round(factor) and sure:
         words = say(
             "YaRN's ramp begins at pair {low:g}, and no pair is divided by more than {factor:.4g}", low=low, factor=factor
         )
@@ -298,6 +311,8 @@ def _yarn(base: float, d: int, factor: float, low: float, high: float, bug: str 
     most = min(length(low + 1, 32), exact[1])
     if low == int(low) and high == int(high) and least < most:
         return _named(base, "yarn", factor, f"original length {math.ceil(least)} to {math.floor(most)}", bug)
+    if not sure:
+        return None
     words = say(
         "YaRN's ramp runs from pair {low:g} to pair {high:g}, which beta_fast 32 and beta_slow 1 give for no length",
         low=low,
@@ -309,8 +324,11 @@ def _yarn(base: float, d: int, factor: float, low: float, high: float, bug: str 
 # A factor for each pair ------------------------------------------------------------------------------------------------
 
 
-def _pair_by_pair(heard: Heard, d: int) -> Scaled | None:
-    """LongRoPE: factors that rise from about 1, by which a known base's frequencies are divided."""
+def _pair_by_pair(heard: Heard, d: int, of_longrope: bool) -> Scaled | None:
+    """LongRoPE: factors that rise from about 1, by which a known base's frequencies are divided.
+
+    Any frequencies are some base's divided by such factors: the magnitude is LongRoPE's, or the factors have few digits.
+    """
     logs = np.log(heard.values)
     if np.abs(logs - np.polyval(np.polyfit(heard.pairs, logs, 1), heard.pairs)).max() < ROUGHLY:
         return None
@@ -319,10 +337,15 @@ def _pair_by_pair(heard: Heard, d: int) -> Scaled | None:
         for factors, bug in ((1 / ratio, None), (ratio, "factors multiplied")):
             steps = np.diff(factors)
             rising = (steps > -CLOSE * factors[1:]).all() and (steps > CLOSE).sum() >= DISTINCT
-            if rising and 0.98 < factors[0] < 1.5 and factors[-1] < LARGEST:
+            told = of_longrope or all(_has_few_digits(*pair) for pair in zip(factors, heard.error, strict=True))
+            if rising and 0.98 < factors[0] < 1.5 and factors[-1] < LARGEST and told:
                 text = f"longrope, factors {factors[0]:.4g} to {factors[-1]:.4g}" + (f" ({bug})" if bug else "")
                 return Scaled({"base": base, "scaling": text}, Difference("scaling", _of_each(factors)), bug)
     return None
+
+
+def _has_few_digits(factor: float, error: float) -> bool:
+    return abs(float(f"{factor:.{DIGITS - 1}e}") / factor - 1) <= 2 * error + 1e-7
 
 
 def _of_each(factors: np.ndarray) -> Words:
@@ -342,7 +365,7 @@ def differences(scaled: Scaled, magnitude: float | str, rounding: float = 0.0) -
     elif scaled.factor is not None:
         words = _of_yarn(scaled.factor, magnitude, exactly)
     elif str(scaled.facts.get("scaling")).startswith("longrope"):
-        usual = [size for size in LONGROPE if min(abs(magnitude - size), abs(magnitude - size**2)) < exactly]
+        usual = _usual_magnitudes(magnitude, exactly)
         own = own if scaled.bug or not usual else ()  # its magnitude tells LongRoPE from other factors
         if not usual:
             words = say("the magnitude {size:.6g} is not √(1 + ln factor/ln length) of usual numbers", size=magnitude)
@@ -351,6 +374,13 @@ def differences(scaled: Scaled, magnitude: float | str, rounding: float = 0.0) -
     elif abs(magnitude - 1) > rounding:
         words = say("lengths change: the magnitude is {size}", size=magnitude)
     return (*own, Difference("magnitude", words)) if words else own
+
+
+def _usual_magnitudes(magnitude: float | str, exactly: float) -> list[float]:
+    """Those of LongRoPE that it is, or is the square of."""
+    if not isinstance(magnitude, float):
+        return []
+    return [size for size in LONGROPE if min(abs(magnitude - size), abs(magnitude - size**2)) < exactly]
 
 
 def _of_yarn(factor: float, magnitude: float, exactly: float) -> Words | None:

@@ -255,7 +255,7 @@ def sharded_equals_whole(encoding: PositionalEncoding, setting: Setting) -> Iter
             yield close(part, whole[:, :, index], setting.dtype, how)
 
 
-@breaks("not relative")
+@breaks("moved together")
 def shift_invariance(encoding: PositionalEncoding, setting: Setting) -> Iterator[Measured]:
     """Moving every position by the same amount changes nothing where declared, and something where not.
 
@@ -279,10 +279,10 @@ def shift_invariance(encoding: PositionalEncoding, setting: Setting) -> Iterator
             continue  # the encoding refuses positions so far away, or reals
         if difference(shifted, expected) > 8 * tolerance(torch.float64, expected):
             return
-    raise LawBroken("does not declare it, yet a shift by 37 changes nothing")
+    raise LawBroken("does not declare it, yet a shift by 37 changes nothing", "undeclared trait")
 
 
-@breaks("slopes")
+@breaks("slices of heads")
 def head_slices(encoding: PositionalEncoding, setting: Setting) -> Iterator[Measured]:
     """A tensor-parallel rank with its slice of the heads computes that slice of the whole."""
     world = World(replace(setting, n_kv_heads=setting.n_heads))

@@ -24,7 +24,7 @@ def fitting(encoding: PositionalEncoding, setting: Setting | None) -> Setting:
             f"encoding: {type(encoding).__name__} reads {encoding.axes} coordinates per token, and tokens of "
             "laws have one; wrap it in an encoding of one coordinate that says where each token lies"
         )
-    sizes = _said(encoding)
+    sizes = sizes_said(encoding)
     if setting is None:
         return _setting(encoding, sizes)
     wrong = {name: sizes for name, sizes in sizes.items() if getattr(setting, name) not in sizes}
@@ -37,8 +37,8 @@ def fitting(encoding: PositionalEncoding, setting: Setting | None) -> Setting:
     return setting
 
 
-def _said(encoding: PositionalEncoding) -> dict[str, set[int]]:
-    """The sizes that the encoding and its parts are built for."""
+def sizes_said(encoding: PositionalEncoding) -> dict[str, set[int]]:
+    """The sizes of SIZES that the encoding and its parts are built for."""
     sizes_of: dict[str, set[int]] = {}
     for part in encoding.modules():
         if not isinstance(part, PositionalEncoding):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import functools
 import inspect
@@ -24,6 +25,7 @@ from posenc.support.identity import label
 Law = Callable[[PositionalEncoding, Setting], Any]  # raises LawBroken
 Measures = Callable[[PositionalEncoding, Setting], Iterable[Measured] | None]
 LAWS: dict[str, Law] = {}
+BOTH_WAYS = ("storage_order_does_not_matter", "packed_equals_separate", "shift_invariance", "backends_agree")
 
 
 @dataclass(frozen=True)
@@ -60,12 +62,13 @@ def _added(function: Any, bug: str, **least: int) -> Law:
 
     @functools.wraps(function)
     def raising(encoding: PositionalEncoding, setting: Setting) -> None:
+        where = f"{name}: {label(encoding)}{'' if setting.causal else ', causal=False'}"
         try:
             measured = decisive(function(encoding, setting))
         except LawBroken as error:
-            raise LawBroken(f"{name}: {label(encoding)}: {error}") from error
+            raise LawBroken(f"{where}: {error}") from error
         if not measured.holds:
-            raise LawBroken(f"{name}: {label(encoding)}: {measured}")
+            raise LawBroken(f"{where}: {measured}")
 
     name = function.__name__
     engine.LAWS.setdefault("encoding", {})[name] = engine.Law(name, bug, ({},), least, True, measure)
@@ -75,31 +78,40 @@ def _added(function: Any, bug: str, **least: int) -> Law:
 
 @checked
 def check(encoding: PositionalEncoding, setting: Setting | None = None, laws: Sequence[str] | None = None) -> None:
-    """Tries every law, or those named, in the setting; without one, with the encoding's own heads and widths.
+    """Tries every law, or those named, in the setting; without one, with the encoding's own heads and widths, and those
+    of BOTH_WAYS with causal=False too unless it is `causal_only`.
 
     Raises LawBroken at the first law that is broken, and ValueError for an unknown law, a setting that does not fit the
     encoding or a backend that cannot express it. Laws that are not applicable are passed over.
     """
-    setting = fitting(encoding, setting)
+    fitted = fitting(encoding, setting)
     for law in engine.chosen("encoding", laws):
-        try:
-            LAWS[law.name](encoding, setting)
-        except NotApplicable:
-            continue
+        for causal in _directions(law, encoding, setting):
+            with contextlib.suppress(NotApplicable):
+                LAWS[law.name](encoding, replace(fitted, causal=causal))
 
 
 @checked
 def report(encoding: PositionalEncoding, setting: Setting | None = None, laws: Sequence[str] | None = None) -> list[Result]:
-    """The result of every law, or of those named, in the setting; without one, with the encoding's own heads and widths.
+    """The result of every law, or of those named, in the setting; without one, with the encoding's own heads and widths,
+    and of those of BOTH_WAYS with causal=False too unless it is `causal_only`.
 
     Raises ValueError for an unknown law, and for a setting that does not fit the encoding.
     """
-    setting = fitting(encoding, setting)
-    return [_result(law, encoding, setting) for law in engine.chosen("encoding", laws)]
+    fitted = fitting(encoding, setting)
+    return [_result(law, encoding, fitted, _directions(law, encoding, setting)) for law in engine.chosen("encoding", laws)]
 
 
-def _result(law: engine.Law, encoding: PositionalEncoding, setting: Setting) -> Result:
+def _directions(law: engine.Law, encoding: PositionalEncoding, setting: Setting | None) -> tuple[bool, ...]:
+    """Values of `causal` to try: that of the setting; without one, both where keys after the query tell more."""
+    if setting is not None:
+        return (setting.causal,)
+    return (True, False) if law.name in BOTH_WAYS and "causal_only" not in encoding.traits else (True,)
+
+
+def _result(law: engine.Law, encoding: PositionalEncoding, setting: Setting, directions: tuple[bool, ...]) -> Result:
     sizes = {name: getattr(setting, name) for name in law.least}
+    inputs = tuple(sizes if causal == setting.causal else sizes | {"causal": causal} for causal in directions)
     with backends_used() as used:
-        result = tried(replace(law, inputs=(sizes,)), InSetting(encoding, setting))
+        result = tried(replace(law, inputs=inputs), InSetting(encoding, setting))
     return replace(result, backends=tuple(used))

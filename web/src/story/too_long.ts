@@ -136,6 +136,11 @@ function draw(scene: Scene): Drawn {
         say();
       });
     },
+    numbers() {
+      const times = Math.round(state.times * 10) / 10;
+      const omega = scaled(state.way, D, BASE, times, TRAINED);
+      return { head: [both("clock", "钟"), both("turns in training", "训练时转的圈数"), both("turns now", "现在转的圈数")], rows: Array.from(OMEGA, (one, i) => [String(i + 1), (one * TRAINED) / TAU, (omega[i]! * TRAINED * times) / TAU]) };
+    },
     python: () => `from math import pi
 
 from posenc import frequencies

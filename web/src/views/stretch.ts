@@ -141,7 +141,7 @@ export const view: View = {
       const [, count] = loss.shape as [number, number];
       const at = Math.min(number(state, "at"), count - 1);
       const x = Float64Array.from([...Array.from({ length: count }, (_, n) => n + facts.near), facts.longest]);
-      panels.forEach(({ text }, model) => fill(text, h("span", {}, tail(facts.prompt)), h("mark", {}, facts.texts[model]!)));
+      panels.forEach(({ text }, model) => fill(text, h("span", {}, tail(facts.prompt)), h("mark", {}, ...facts.texts[model]!.split(/(\ufffd+)/).map((piece) => (piece.startsWith("\ufffd") ? h("i", {}, piece) : piece)))));
       chart.draw({
         series: NAMES.map((name, model) => ({ name, x, y: Float64Array.from([...loss.values.subarray(model * count, (model + 1) * count), NaN]), colour: COLOURS[model]! })),
         cursor: at, yFrom: 0, yTo: MOST_BITS, marks: [{ x: facts.trained, word: t(both("trained to here", "训练到这里")) }],

@@ -279,7 +279,8 @@ function planeOf(stage: Stage, moved: (q: boolean, by: number) => void): Plane {
     const arrow = s("line", { class: "arrow", x1: 0, y1: 0, stroke: ink });
     const handle = s("g", { class: "handle", tabindex: 0, role: "slider", "data-role": `handle-${name}`, "aria-valuemin": 0, "aria-valuemax": LAST,
       "aria-label": stage.t(index ? both("position n of the key", "键的位置 n") : both("position m of the query", "查询的位置 m")) },
-      s("circle", { class: "reach", r: 33 }), s("circle", { r: 13, fill: ink }), s("text", { y: 5, "text-anchor": "middle" }, name));
+      s("g", { transform: `scale(${innerWidth < 640 ? 1.5 : 1})` }, // 44 pixels on a telephone
+        s("circle", { class: "reach", r: 33 }), s("circle", { r: 13, fill: ink }), s("text", { y: 5, "text-anchor": "middle" }, name)));
     const mine = index === 0;
     handle.addEventListener("keydown", (event) => {
       const by = { ArrowRight: 1, ArrowUp: 1, ArrowLeft: -1, ArrowDown: -1, PageUp: 10, PageDown: -10, Home: -LAST, End: LAST }[event.key];

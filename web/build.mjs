@@ -5,7 +5,7 @@ import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
 import { OPTIONS } from "./bundle.mjs";
 
-const MOST_BYTES = 720_000; // 170 000 of them are fonts
+const MOST_BYTES = 760_000; // 170 000 of them are fonts
 const file = fileURLToPath(new URL("../src/posenc/explorer/page.js", import.meta.url));
 const { outputFiles } = await build({ ...OPTIONS, entryPoints: ["src/page.ts"], minify: true });
 const { contents } = outputFiles[0];

@@ -1,6 +1,7 @@
-// What page.js is built from, and what tests ask for numbers: esbuild's options and two modules that it makes.
+// What page.js is built from, and what tests ask for numbers: esbuild's options and three modules that it makes.
 import { readFile, readdir } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
+import { build } from "esbuild";
 
 const PYTHON = fileURLToPath(new URL("../src/posenc/explorer/views/", import.meta.url));
 const SOURCES = fileURLToPath(new URL("src/", import.meta.url));
@@ -24,16 +25,22 @@ async function allComputed() {
   return `${imports.join("\n")}\nexport const COMPUTED = { ${names.join(", ")} };`;
 }
 
-const made = { "all-views": allViews, "all-computed": allComputed };
+/** The module "worker-code": a worker's script, as a text. */
+async function workerCode() {
+  const { outputFiles } = await build({ ...OPTIONS, format: "iife", entryPoints: ["src/stretch/worker.ts"], minify: true });
+  return `export default ${JSON.stringify(outputFiles[0].text)};`;
+}
+
+const made = { "all-views": allViews, "all-computed": allComputed, "worker-code": workerCode };
 const plugin = {
   name: "made",
   setup(esbuild) {
-    esbuild.onResolve({ filter: /^all-(views|computed)$/ }, ({ path }) => ({ path, namespace: "made" }));
+    esbuild.onResolve({ filter: /^(all-views|all-computed|worker-code)$/ }, ({ path }) => ({ path, namespace: "made" }));
     esbuild.onLoad({ filter: /.*/, namespace: "made" }, async ({ path }) => ({ contents: await made[path](), resolveDir: SOURCES }));
   },
 };
 
 export const OPTIONS = {
   absWorkingDir: fileURLToPath(new URL(".", import.meta.url)), bundle: true, format: "esm", target: "es2022", charset: "utf8",
-  legalComments: "none", plugins: [plugin], loader: { ".css": "text", ".txt": "text", ".woff2": "base64" }, write: false, logLevel: "error",
+  legalComments: "none", plugins: [plugin], loader: { ".css": "text", ".txt": "text", ".woff2": "base64", ".wasm": "base64" }, write: false, logLevel: "error",
 };

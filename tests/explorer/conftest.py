@@ -19,6 +19,9 @@ from posenc.explorer.serving import serving
 
 expect.set_options(timeout=30_000)  # of a busy machine; five seconds were too few for a row whose claims are computed first
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
+BOTH = ("wavelengths", "attention")  # views of which the page computes some states, and a file holds others
+METHODS = ("nope", "sinusoidal", "learned", "rope", "alibi", "t5", "shaw", "transformer_xl")  # that the page computes
+IN_PAGE = ("data:", "blob:")  # what no request leaves the page for
 Opened = Callable[..., Page]
 Contexts = dict[tuple[str, int, int, bool, bool], BrowserContext]
 
@@ -94,7 +97,7 @@ def opened(browser: Browser, contexts: Contexts, server: str) -> Iterator[Opened
         page.evaluate("localStorage.clear()")
         page.close()
     assert said == []
-    assert [url for url in asked if not url.startswith((server, "data:"))] == []
+    assert [url for url in asked if not url.startswith((server, *IN_PAGE))] == []
 
 
 @pytest.fixture(scope="session")

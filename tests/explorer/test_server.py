@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from posenc.explorer import views
+from posenc.explorer import stretch, views
 from posenc.explorer.data import Data, pack
 from posenc.explorer.server import MOST_JSON
 from sampling import a_third
@@ -127,6 +127,7 @@ def test_the_page_its_script_and_numbers(server):
     script = get(server, "/page.js")
     assert (script.status, script.headers["Content-Type"]) == (200, "text/javascript; charset=utf-8")
     assert len(script.body) > 1000
+    assert get(server, "/stretch.npz").body == stretch.FILE.read_bytes()
     head = ask(server, "/", headers={}, method="HEAD")
     assert (head.status, head.body) == (200, b"")
     right(server)
@@ -137,6 +138,7 @@ def test_the_page_its_script_and_numbers(server):
     [
         ("GET", "/", {}),
         ("GET", "/page.js", {}),
+        ("GET", "/stretch.npz", {}),
         ("POST", "/data/table", JSON),
         ("GET", "/no", {}),
         ("POST", "/data/no", JSON),
@@ -153,7 +155,8 @@ def test_every_answer_has_every_header(server, method, path, headers):
     rules = dict(one.split(" ", 1) for one in policy.split("; "))
     assert rules == {
         "default-src": "'none'",
-        "script-src": "'self'",
+        "script-src": "'self' 'wasm-unsafe-eval'",
+        "worker-src": "blob:",
         "style-src": "'unsafe-inline'",
         "img-src": "data: blob:",
         "connect-src": "'self'",

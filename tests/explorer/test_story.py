@@ -6,10 +6,12 @@ All of it goes through few pages: a chapter is drawn in less time than a page is
 from __future__ import annotations
 
 import re
+import struct
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from playwright.sync_api import expect
 from widths import fits
@@ -221,6 +223,66 @@ def shown(value: Any, like: str) -> str:
     digits = len(like.partition(".")[2])
     rounded = 0 if abs(value) < 0.5 * 10**-digits else value
     return f"{rounded:{',' if ',' in like else ''}.{digits}f}".replace("-", "−")
+
+
+# The numbers of the picture, and the picture
+
+
+def columns(page: Any) -> list[list[str]]:
+    rows = page.locator(".with tbody tr").evaluate_all(
+        "rows => rows.map((row) => [...row.cells].map((cell) => cell.dataset.value ?? cell.textContent))"
+    )
+    return [list(column) for column in zip(*rows, strict=True)]
+
+
+def right_numbers(chapter: int, found: list[list[str]], language: str) -> None:
+    """What the picture draws once the answer is given, computed here."""
+    names, *rest = found
+    numbers = np.array([[float(one) for one in column] for column in rest]) if chapter != 9 else np.array([])
+    places = np.arange(len(names))
+    if chapter == 0:
+        stops = growth.record()[language]["stops"][: len(names)]
+        np.testing.assert_array_equal(numbers.T, [stop["near"] for stop in stops])
+        assert names == [str(stop["bytes"]) for stop in stops]
+    elif chapter == 1:
+        assert numbers[0].sum() == pytest.approx(1)
+    elif chapter == 2:
+        np.testing.assert_allclose(numbers, [places, places / places[-1]])
+    elif chapter == 3:
+        turned = 2 * np.pi * places / 8
+        np.testing.assert_allclose(numbers[:2], [np.sin(turned), np.cos(turned)], atol=1e-12)
+    elif chapter == 4:
+        assert np.ptp(np.diff(np.log(numbers[0]))) < 1e-9
+        assert numbers[0][0] == pytest.approx(2 * np.pi)
+    elif chapter == 5:
+        assert (numbers[0][:8].argmax(), numbers[0][8:].argmax()) == (0, 20)
+    elif chapter == 6:
+        assert np.ptp(numbers[1][np.isfinite(numbers[1])]) < 1e-12 < np.ptp(numbers[0])
+    elif chapter == 7:
+        assert numbers.sum(1) == pytest.approx([1, 1])
+        assert np.ptp(numbers[1]) == 0
+    elif chapter == 8:
+        np.testing.assert_allclose(numbers[0], 128 * 10000 ** (-places / 16) / (2 * np.pi))
+        np.testing.assert_allclose(numbers[1], 8 * numbers[0])
+    else:
+        encodings = today.record()["encodings"]
+        assert rest == [[one["month"] for one in encodings], [str(len(one["models"])) for one in encodings]]
+
+
+def test_the_numbers_of_every_picture_are_a_table_and_it_is_saved(page):
+    for chapter in CHAPTERS:
+        go(page, chapter)
+        expect(page.locator(".with")).to_be_hidden()  # they are the answer
+        page.click(NEXT)
+        page.wait_for_timeout(50)
+        page.click(".with summary")
+        right_numbers(chapter, columns(page), page.lang)
+    with page.expect_download() as download:
+        page.click("[data-role=save]")
+    assert download.value.suggested_filename == f"posenc-chapter-{LAST}.png"
+    width, height = struct.unpack(">II", Path(download.value.path()).read_bytes()[16:24])
+    assert width == pytest.approx(2 * (page.locator(".view-story").bounding_box()["width"] + 48), abs=2)
+    assert 500 < height < 2 * page.locator(".view-story").bounding_box()["height"]
 
 
 # The stored growth

@@ -11,9 +11,9 @@ from playwright.sync_api import expect
 
 from posenc.explorer import views
 from posenc.explorer.trained_words import about, load, record, split
-from posenc.explorer.views.heads import SENTENCES
+from posenc.explorer.views.heads import IN_ENGLISH, OPENING
 
-FILM, IN_ENGLISH, CAR = SENTENCES
+FILM, CAR = OPENING, "The red car is parked outside the building."
 
 
 def value(page, role: str) -> float:

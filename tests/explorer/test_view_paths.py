@@ -150,6 +150,32 @@ def test_even_attention_is_one_over_what_is_visible():
     assert data["even_first"][0] == pytest.approx(np.mean([1 / (i + 1) for i in range(8, 32)]))
 
 
+def test_the_velocity_is_the_slope_of_the_path_and_turns_it():
+    """By differences of the path itself, a hundredth of a position to either side."""
+    found = arrays(encoding="floater")
+    places, aside = torch.arange(1, 64, dtype=torch.float64), 0.01
+    for n in (0, len(trained.STEPS) - 1):
+        with torch.no_grad():
+            after, before = (trained.floater(n).path(places + by, torch.float64)[:, 0] for by in (aside, -aside))
+        slope = ((after - before) / (2 * aside)).norm(dim=-1).numpy()
+        np.testing.assert_allclose(found["speed"][n, 1:], slope, rtol=1e-4)
+        steps = np.diff(found["paths"][n], axis=0)
+        np.testing.assert_allclose(steps, (found["velocity"][n, 1:] + found["velocity"][n, :-1]) / 2, atol=1e-3)
+    assert set(arrays()) == set(found) - {"velocity", "speed"}
+
+
+def test_a_point_flows_along_the_path(opened):
+    page = opened("paths?encoding=floater&p=12", still=True)
+    speed = views.data("paths", {"encoding": "floater"}).arrays["speed"][-1, 12]
+    assert float(page.get_attribute("[data-role=velocity]", "data-value")) == pytest.approx(float(speed), rel=1e-12)
+    page.click("[data-role=flow]")
+    at = page.locator("[data-role=flowing]").evaluate("one => [one.cx.baseVal.value, one.cy.baseVal.value]")
+    end = page.locator(".plane circle:not([class])").last.evaluate("one => [one.cx.baseVal.value, one.cy.baseVal.value]")
+    assert at == pytest.approx(end, abs=0.01)
+    page.select_option("[data-name=encoding] select", index=1)
+    expect(page.locator("[data-role=flow]")).to_be_hidden()
+
+
 # The page ---------------------------------------------------------------------------------------------------------------
 
 

@@ -38,6 +38,7 @@ const GONE: Record<string, Words> = {
 };
 const PYTHONS: Words = { en: "the Python library computes the numbers, this page draws them", zh: "数值由 Python 库计算，本页只负责绘制" };
 const FILES: Words = { en: "the Python library has computed the stored numbers, this page computes the others", zh: "存储的数值由 Python 库计算，其余由本页计算" };
+const WRITERS: Words = { en: "the models write in this page", zh: "模型在本页里写" };
 const STORYS: Words = { en: "this page computes the numbers of the story, tests hold them to the Python library; trained models and model types are stored", zh: "故事里的数值由本页计算，测试与 Python 库核对；训练好的模型与模型种类是存储的结果" };
 const ITS_OWN: Words = { en: "This page computes the numbers that it draws here; tests hold it to the Python library within a millionth.", zh: "这里画出的数值由本页计算；测试保证它与 Python 库之差在百万分之一以内。" };
 /** "auto" follows the reader's system until the button was pressed. */
@@ -71,7 +72,7 @@ export function mount(place: HTMLElement | ShadowRoot, options: Options): () => 
     if (place === document.body) document.documentElement.lang = root.lang;
     const { view: name, given } = parsed(address.read());
     const view = VIEWS.find((one) => one.name === name);
-    itsOwn = !source.live && source.offered(name || "story") === null;
+    itsOwn = source.own(name || "story");
     sayCheck();
     const steps = rail(t, seen);
     const saw = (one: string) => {
@@ -84,7 +85,7 @@ export function mount(place: HTMLElement | ShadowRoot, options: Options): () => 
     const main = h("main", { id: "main", tabindex: -1 });
     fill(root, header(name, main, steps.element), main, footer(name), live);
     const frame: Frame = {
-      t, language, source, address, checked, announce: (text) => void (live.textContent = text), leaving: (done) => void leave.push(done),
+      t, language, source, address, checked, announce: (text) => void (live.textContent !== text && (live.textContent = text)), leaving: (done) => void leave.push(done),
       drawn(of, state) {
         options.drawn?.(of, state);
         if (of !== "story") return;
@@ -137,7 +138,7 @@ export function mount(place: HTMLElement | ShadowRoot, options: Options): () => 
   let worst = 0;
   let over = 0;
   function footer(name: string): HTMLElement {
-    return h("footer", {}, h("p", {}, `posenc ${source.version} · `, t(["", "story"].includes(name) ? STORYS : source.live ? PYTHONS : FILES), t({ en: "; nothing is loaded from other servers", zh: "；不从其他服务器加载内容" })), h("p", {}, check));
+    return h("footer", {}, h("p", {}, `posenc ${source.version} · `, t(["", "story"].includes(name) ? STORYS : source.live ? (itsOwn ? WRITERS : PYTHONS) : FILES), t({ en: "; nothing is loaded from other servers", zh: "；不从其他服务器加载内容" })), h("p", {}, check));
   }
   function checked(difference: number, count: number): void {
     if (itsOwn) return;

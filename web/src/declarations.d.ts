@@ -24,3 +24,15 @@ declare module "all-computed" {
 declare module "all-views" {
   export const VIEWS: import("./view").View[];
 }
+
+/** In base64. */
+declare module "*.wasm" {
+  const text: string;
+  export default text;
+}
+
+/** Made by build.mjs: stretch/worker.ts with all that it needs, as the text of a script. */
+declare module "worker-code" {
+  const text: string;
+  export default text;
+}

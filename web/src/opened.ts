@@ -75,6 +75,8 @@ export function openView(view: View, main: HTMLElement, frame: Frame, arranged: 
   let answered: State = {};
   let waiting = false;
   let stale = false;
+  /** Ends what is asked for. */
+  let giveUp = () => {};
   let lines = "";
   /** Whether something that is drawn has changed, not only a control that waits for Python's answer. */
   let due = false;
@@ -150,6 +152,7 @@ export function openView(view: View, main: HTMLElement, frame: Frame, arranged: 
   async function ask(): Promise<void> {
     if (waiting) {
       stale = true;
+      giveUp();
       return;
     }
     const question = source.computes(view.name, theirs(state)) ? theirs(state) : heldState(stored, state, asked, view.controls);
@@ -162,12 +165,24 @@ export function openView(view: View, main: HTMLElement, frame: Frame, arranged: 
     delete main.dataset["missing"];
     waiting = true;
     stage.root.setAttribute("aria-busy", "true");
-    try {
-      data = await source.ask(view.name, question);
+    const show = (found: Data) => {
+      data = found;
       answered = question;
       trouble.hidden = true;
+    };
+    const asking = new AbortController();
+    giveUp = () => asking.abort();
+    try {
+      show(await source.ask(view.name, question, {
+        signal: asking.signal,
+        partly(found) {
+          if (stale) return;
+          show(found);
+          again();
+        },
+      }));
     } catch (error) {
-      complain(error);
+      if (!stale) complain(error);
     }
     waiting = false;
     place_.classList.toggle("refused", !trouble.hidden);
@@ -218,7 +233,7 @@ export function openView(view: View, main: HTMLElement, frame: Frame, arranged: 
   const notice = missingNotice(t);
   const trouble = h("p", { class: "trouble", role: "alert", hidden: true });
   const hands = {
-    t, set,
+    t, set, beyond: (name: string, value: Value) => name in asked && source.beyond(view.name, name, value),
     offered: (name: string) => (offered && name in asked ? [...new Set(offered.map((one) => one[name]!))].sort((a, b) => Number(a) - Number(b) || 0) : null),
   };
   const [panel, more] = [view.controls.slice(0, atOnce()), view.controls.slice(atOnce())].map((some) => controls(some, parameters, hands)) as [Controls, Controls];

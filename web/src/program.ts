@@ -24,17 +24,28 @@ export function float(x: number): string {
   return text.includes(".") ? text : `${text}.0`;
 }
 
+/** f"{x:.6g}" of Python, with other numbers of digits too. */
+export function general(x: number, digits = 6): string {
+  const [shown, power] = x.toExponential(digits - 1).split("e") as [string, string];
+  const exponent = Number(power);
+  const tidy = (text: string) => (text.includes(".") ? text.replace(/\.?0+$/, "") : text);
+  if (exponent < -4 || exponent >= digits) return `${tidy(shown)}e${exponent < 0 ? "-" : "+"}${String(Math.abs(exponent)).padStart(2, "0")}`;
+  return tidy(x.toFixed(Math.max(digits - 1 - exponent, 0)));
+}
+
 /** repr(words) of a Python tuple with two words or more. */
 export function tuple(words: string[]): string {
   return `(${words.map(quoted).join(", ")})`;
 }
+
+const ESCAPED: Record<string, string> = { "\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t" };
 
 /** repr(text): what cannot be printed is written as its number. */
 export function quoted(text: string): string {
   const mark = text.includes("'") && !text.includes('"') ? '"' : "'";
   const inside = text.replace(/[\\\p{C}\p{Z}]/gu, (letter) => {
     if (letter === " ") return letter;
-    if (letter === "\\") return "\\\\";
+    if (letter in ESCAPED) return ESCAPED[letter]!;
     const code = letter.codePointAt(0)!;
     const [sign, digits] = code < 0x100 ? ["x", 2] : code < 0x10000 ? ["u", 4] : ["U", 8];
     return `\\${sign}${code.toString(16).padStart(digits as number, "0")}`;

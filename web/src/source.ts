@@ -1,7 +1,8 @@
 // Sources of the numbers: the live server, the exported file, or a notebook's kernel.
 
 import { unpack, type Data } from "./data";
-import { compute, computed, computes } from "./in_page";
+import { beyond, compute, computed, computes, type Progress } from "./in_page";
+import { gunzip, inDocument, type Records } from "./records";
 import { both, Said, type Words } from "./words";
 
 export type Value = number | string | boolean;
@@ -37,14 +38,18 @@ export interface Source {
   version: string;
   /** Whether Python answers. */
   live: boolean;
+  /** Whether the numbers of a view are the page's own, as far as it computes them. */
+  own(view: string): boolean;
   /** The states that controls keep to; null where they move freely. */
   offered(view: string): State[] | null;
   /** The states that a file holds. */
   stored(view: string): State[];
   /** Whether this state needs not be stored to be asked for. */
   computes(view: string, parameters: State): boolean;
+  /** Whether nothing with this value of a choice can be asked for. */
+  beyond(view: string, name: string, value: Value): boolean;
   /** Throws an Error whose message is for the reader. */
-  ask(view: string, parameters: State): Promise<Data>;
+  ask(view: string, parameters: State, progress?: Progress): Promise<Data>;
 }
 
 const KEPT = 24;
@@ -54,9 +59,9 @@ export function remembering(source: Source): Source {
   const kept = new Map<string, Promise<Data>>();
   return {
     ...source,
-    ask(view, parameters) {
+    ask(view, parameters, progress) {
       const key = `${view} ${canonical(parameters)}`;
-      const answer = kept.get(key) ?? source.ask(view, parameters);
+      const answer = kept.get(key) ?? source.ask(view, parameters, progress);
       kept.delete(key);
       kept.set(key, answer);
       answer.catch(() => kept.delete(key));
@@ -88,21 +93,31 @@ interface About {
   claims: Record<string, string>;
 }
 
+/** The view whose models write in the page, so that their texts appear as they are written. */
+const WRITES = "stretch";
 /** Of a source that Python answers. */
-export const ALL = { live: true, offered: () => null, stored: () => [], computes: () => true };
+export const ALL = { live: true, own: (view: string) => view === WRITES, offered: () => null, stored: () => [], computes: () => true, beyond: () => false };
 
 export function server(about: About): Source {
-  async function ask(view: string, parameters: State): Promise<Data> {
+  async function answer(path: string, asked?: RequestInit): Promise<ArrayBuffer> {
     let response: Response;
     try {
-      response = await fetch(`data/${view}`, { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(parameters) });
+      response = await fetch(path, asked);
     } catch {
       throw new Said(both("The server has stopped: start posenc explore again.", "服务已停止，请重新运行 posenc explore。"));
     }
     if (!response.ok) throw refusal((await response.json().catch(() => ({}))) as Refusal, response.statusText);
-    return unpack(await response.arrayBuffer());
+    return response.arrayBuffer();
   }
-  return { ...about, ...ALL, ask };
+  const records: Records = (name) => answer(name.split("/").at(-1)!);
+  return {
+    ...about,
+    ...ALL,
+    async ask(view, parameters, progress) {
+      if (view === WRITES) return compute(view, parameters, records, progress);
+      return unpack(await answer(`data/${view}`, { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(parameters) }));
+    },
+  };
 }
 
 interface Answer {
@@ -119,15 +134,16 @@ export function embedded(about: About & { answers: Answer[] }): Source {
   return {
     ...about,
     live: false,
+    own: computed,
     offered: (view) => (computed(view) ? null : stored(view)),
     stored,
     computes,
-    async ask(view, parameters) {
-      if (computes(view, parameters)) return compute(view, parameters);
+    beyond,
+    async ask(view, parameters, progress) {
+      if (computes(view, parameters)) return compute(view, parameters, inDocument, progress);
       const packed = known.get(key(view, parameters));
       if (packed === undefined) throw new Said(both("This file does not hold these numbers; posenc explore computes them.", "此文件不含这组数值，posenc explore 可以即时计算。"));
-      const bytes = Uint8Array.from(atob(packed), (letter) => letter.charCodeAt(0));
-      return unpack(await new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).arrayBuffer());
+      return unpack(await gunzip(packed));
     },
   };
 }

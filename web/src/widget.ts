@@ -30,6 +30,7 @@ function kernel(model: Model): Source {
   return {
     ...model.get("about"),
     ...ALL,
+    own: () => false,
     ask: (view, parameters) =>
       new Promise<Data>((done, failed) => {
         asked.set(++count, { done, failed });

@@ -1,6 +1,7 @@
 """Exports the page as one file that needs no server, with the numbers that EXPORTED names in views that it cannot compute.
 
-What the address that it opens at asks for is in it too, and so is the address's sentence in every view that takes it.
+What the address that it opens at asks for is in it too, and so is the address's sentence in every view that takes it. The
+page computes from RECORDS, which the file holds as they are.
 """
 
 from __future__ import annotations
@@ -8,14 +9,19 @@ from __future__ import annotations
 import base64
 import gzip
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
+import posenc
 from posenc.explorer import views
 from posenc.explorer.data import Data, pack
 from posenc.explorer.links import view_of_link
 from posenc.explorer.page_file import POLICY, digest, document, inline, script
 from posenc.explorer.parameters import Parameters, Refused, parse
 from posenc.support.languages import Language
+
+PACKAGE = Path(posenc.__file__).parent
+RECORDS = ("catalogue/measured.json", "explorer/trained_words.npz", "explorer/stretch.npz")
 
 
 def exported(
@@ -30,13 +36,21 @@ def exported(
     requests = dict.fromkeys([*((name, p) for name in views.NAMES for p in views.exported(name)), *typed])
     answers: list[dict[str, Any]] = []
     for name, parameters in requests:
-        packed = gzip.compress(pack(typed.get((name, parameters)) or views.view(name).data(parameters)), mtime=0)
-        answers.append({"view": name, "parameters": parameters.model_dump(), "packed": base64.b64encode(packed).decode()})
+        packed = _packed(pack(typed.get((name, parameters)) or views.view(name).data(parameters)))
+        answers.append({"view": name, "parameters": parameters.model_dump(), "packed": packed})
         advance(len(answers), len(requests))
     about = {**views.known(), "live": False, "answers": answers, "address": address, "language": language}
     code = inline(script())
     policy = POLICY.format(script=digest(code), connect="'none'", more="")
-    return document(about, f'<script type="module">{code}</script>', policy)
+    package = Path(posenc.__file__).parent
+    records = [
+        f'<script type="text/plain" id="{name}">{_packed((package / name).read_bytes())}</script>' for name in RECORDS
+    ]
+    return document(about, "\n".join([*records, f'<script type="module">{code}</script>']), policy)
+
+
+def _packed(content: bytes) -> str:
+    return base64.b64encode(gzip.compress(content, mtime=0)).decode()
 
 
 def _typed(address: str) -> dict[tuple[str, Parameters], Data]:

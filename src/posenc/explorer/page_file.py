@@ -13,8 +13,8 @@ from typing import Any
 
 PAGE = Path(__file__).with_name("page.js")
 POLICY = (
-    "default-src 'none'; script-src {script}; style-src 'unsafe-inline'; img-src data: blob:; "
-    "connect-src {connect}; base-uri 'none'; form-action 'none'{more}"
+    "default-src 'none'; script-src {script} 'wasm-unsafe-eval'; worker-src blob:; style-src 'unsafe-inline'; "
+    "img-src data: blob:; connect-src {connect}; base-uri 'none'; form-action 'none'{more}"
 )
 
 

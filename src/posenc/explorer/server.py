@@ -2,6 +2,7 @@
 
     GET  /              the page
     GET  /page.js       its script
+    GET  /stretch.npz   the models that write in the page
     POST /data/NAME     JSON parameters -> a view's arrays (data.py)
 
 Requests name views, never files. Every response other than 200 is {"error": …} with a readable message.
@@ -27,7 +28,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from posenc.explorer import views
+from posenc.explorer import stretch, views
 from posenc.explorer.data import pack
 from posenc.explorer.page_file import POLICY, document, script
 from posenc.explorer.parameters import Refused
@@ -35,7 +36,7 @@ from posenc.support import strict_json
 
 MOST_JSON = 2**16
 AT_ONCE = 2  # computed at the same time; others wait their turn
-PATHS = "/, /page.js and /data/NAME"
+PATHS = "/, /page.js, /stretch.npz and /data/NAME"
 HEADERS = [
     (name.encode(), value.encode())
     for name, value in {
@@ -81,6 +82,10 @@ def application(port: int) -> ASGIApp:
     async def running(request: Request) -> Response:
         return Response(code, media_type="text/javascript")
 
+    async def models(request: Request) -> Response:
+        """The models that write in the page, so that their texts appear as they are written."""
+        return _packed(stretch.FILE.read_bytes())
+
     async def numbers(request: Request) -> Response:
         name = request.path_params["name"]
         parameters = await _json(request)
@@ -88,7 +93,12 @@ def application(port: int) -> ASGIApp:
             return _packed(await run_in_threadpool(lambda: pack(views.data(name, parameters))))
 
     inner = Starlette(
-        routes=[Route("/", index), Route("/page.js", running), Route("/data/{name}", numbers, methods=["POST"])],
+        routes=[
+            Route("/", index),
+            Route("/page.js", running),
+            Route("/stretch.npz", models),
+            Route("/data/{name}", numbers, methods=["POST"]),
+        ],
         exception_handlers={
             Refused: _refused,
             ValueError: _refused,

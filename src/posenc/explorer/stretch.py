@@ -13,7 +13,6 @@ Legend: t bytes.
 from __future__ import annotations
 
 import codecs
-import hashlib
 import math
 import re
 from functools import cache
@@ -28,7 +27,6 @@ from posenc.attention.module import Attention, KeyValueCache
 from posenc.catalogue.lookup import create
 from posenc.explorer import recorded
 from posenc.positions import Positions
-from posenc.support.identity import label
 
 if TYPE_CHECKING:
     from posenc.encoding import PositionalEncoding
@@ -67,7 +65,7 @@ def readable(text: bytes) -> str:
 class Read(NamedTuple):
     """What a model does with a prompt of t bytes.
 
-    bits      of every byte but the first, rounded to four digits: -log2 of the probability that the model gave it
+    bits      of every byte but the first: -log2 of the probability that the model gave it
     written   the bytes that it writes after the prompt, always the most probable one
     """
 
@@ -113,41 +111,23 @@ class Model(nn.Module):
 
     @torch.no_grad()
     def read(self, text: bytes) -> Read:
-        """Reads a text of at least two bytes and writes what follows.
-
-        What the record says that it wrote is checked in one pass; anything else is written byte by byte.
-        """
-        guess = bytes.fromhex(about().get("written", {}).get(key(self, text), ""))
-        tokens = torch.tensor([list(text + guess)])
-        logits, _ = self(tokens, Positions.arange(1, tokens.shape[1]))
-        best = bytes(logits[0, len(text) - 1 : -1].argmax(-1).tolist())
-        return Read(_bits(logits, text), guess if guess and best == guess else self._write(text))
+        """Reads a text of at least two bytes and writes what follows."""
+        logits, caches = self(torch.tensor([list(text)]), Positions.arange(1, len(text)))
+        bits, written = _bits(logits, text), [int(logits[0, -1].argmax())]
+        while len(written) < WRITTEN:
+            at = Positions.decode([len(text) + len(written) - 1])
+            logits, caches = self(torch.tensor([written[-1:]]), at, caches)
+            written.append(int(logits[0, -1].argmax()))
+        return Read(bits, bytes(written))
 
     @torch.no_grad()
     def bits(self, text: bytes) -> Float[Tensor, "t-1"]:
         """The bits of `read`, without writing."""
         return _bits(self(torch.tensor([list(text)]), Positions.arange(1, len(text)))[0], text)
 
-    def _write(self, text: bytes) -> bytes:
-        logits, caches = self(torch.tensor([list(text)]), Positions.arange(1, len(text)))
-        written = [int(logits[0, -1].argmax())]
-        while len(written) < WRITTEN:
-            at = Positions.decode([len(text) + len(written) - 1])
-            logits, caches = self(torch.tensor([written[-1:]]), at, caches)
-            written.append(int(logits[0, -1].argmax()))
-        return bytes(written)
-
 
 def _bits(logits: Tensor, text: bytes) -> Float[Tensor, "t-1"]:
-    bits = F.cross_entropy(logits[0, : len(text) - 1], torch.tensor(list(text[1:])), reduction="none") / math.log(2)
-    return bits.round(decimals=4)
-
-
-def key(model: Model, text: bytes) -> str:
-    """The name under which the record holds what a model with these positions wrote after a text."""
-    block = model.blocks[0]
-    assert isinstance(block, Block)
-    return hashlib.sha256(label(block.attention.encoding).encode() + text).hexdigest()[:16]
+    return F.cross_entropy(logits[0, : len(text) - 1], torch.tensor(list(text[1:])), reduction="none") / math.log(2)
 
 
 def load(encoding: Trained) -> Model:

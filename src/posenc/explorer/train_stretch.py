@@ -5,7 +5,6 @@ python -m posenc.explorer.train_stretch    needs the extra lab; about half an ho
 
 from __future__ import annotations
 
-import itertools
 from concurrent.futures import ProcessPoolExecutor
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
@@ -15,9 +14,7 @@ import torch
 
 import posenc
 from posenc.explorer import recorded
-from posenc.explorer.data import run
-from posenc.explorer.stretch import FILE, PROMPTS, TALE, key
-from posenc.explorer.views import stretch as view
+from posenc.explorer.stretch import FILE, PROMPTS, TALE
 from posenc.lab.experiment import Trial, read_experiment
 from posenc.lab.records.provenance import revision
 from posenc.lab.text import corpus
@@ -82,19 +79,6 @@ def main() -> None:
         "revision": revision(),
     }
     recorded.write(FILE, settings, arrays)
-    recorded.write(FILE, {**settings, "written": written()}, arrays)
-
-
-def written() -> dict[str, str]:
-    """What the models write after the shipped prompts at every length of the slider, in hexadecimal digits."""
-    texts = dict[str, str]()
-    for text, length in itertools.product(PROMPTS.values(), range(view.TRAINED, view.LONGEST + 1, view.TRAINED)):
-        variables = run(view.program(view.Parameters(prompt=text, length=length)))
-        texts |= {
-            key(variables[name], variables["prompt"]): read.written.hex()
-            for name, read in zip(view.MODELS, variables["reads"], strict=True)
-        }
-    return texts
 
 
 if __name__ == "__main__":

@@ -5,7 +5,6 @@ import { Generator } from "../math/random";
 import { clipped } from "../math/shaw";
 import { bucketsOf } from "../math/t5";
 import { program } from "../program";
-import type { State } from "../source";
 import template from "../../../src/posenc/explorer/views/bias.txt";
 
 const D_HEAD = 64;
@@ -52,9 +51,7 @@ const METHODS: Record<Method, (asked: Asked, distance: number[]) => Found> = {
 };
 
 /** Other methods are Python's. */
-export function can({ method }: State): boolean {
-  return String(method) in METHODS;
-}
+export const only = { method: Object.keys(METHODS) };
 
 export function data(asked: Asked): Data {
   const { method, causal, length } = asked;

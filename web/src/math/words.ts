@@ -12,7 +12,7 @@ const EMOJI = `[\\u{1f1e6}-\\u{1f1ff}]{2}|${STYLED}(?:\\u200d${STYLED})*`;
 const WORD = new RegExp(`${EMOJI}|[\\p{L}\\p{N}]+(?:['’-][\\p{L}\\p{N}]+)*`, "gu");
 const CHINESE = /[\u3400-\u4dbf\u4e00-\u9fff]|[^\u3400-\u4dbf\u4e00-\u9fff]+/gu;
 // What Python's \s is; JavaScript's has the mark \ufeff, and lacks \x1c to \x1f and \x85.
-const SPACE = "[\\t-\\r\\x1c-\\x20\\x85\\xa0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000]";
+export const SPACE = "[\\t-\\r\\x1c-\\x20\\x85\\xa0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000]";
 const BETWEEN = new RegExp(`(?!${SPACE})[^]${SPACE}+(?!${SPACE})[^]`, "u");
 
 /** At least two words. Throws, for the reader, where there are too few, too many or too long ones. */
@@ -25,6 +25,11 @@ export function wordsOf(sentence: string): string[] {
       `句子：应有 2 到 ${MOST} 个词，现有 ${words.length} 个；词在空格和标点处断开，没有空格时每个汉字算一个词`,
     ));
   }
+  return short(words);
+}
+
+/** The words. Throws for one that is too long to be drawn. */
+export function short(words: string[]): string[] {
   const long = words.find((word) => [...word].length > LONGEST);
   if (long) {
     const start = quoted([...long].slice(0, 20).join(""));

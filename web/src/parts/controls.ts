@@ -18,6 +18,8 @@ interface Hands {
   set(changes: State): void;
   /** The values that can be asked for; null where any can. */
   offered(name: string): Value[] | null;
+  /** Whether nothing with this value can be asked for. */
+  beyond?(name: string, value: Value): boolean;
 }
 
 export function controls(list: Control[], parameters: Record<string, Parameter>, hands: Hands): Controls {
@@ -62,7 +64,11 @@ function chosen({ name, label, choices }: Control, parameter: Parameter, values:
     const words = choices?.[String(value)] ?? parameter.called?.[String(value)];
     return words ? hands.t(words) : typeof value === "number" ? tidy(value) : String(value);
   };
-  const select = h("select", { disabled: values.length < 2, change: () => hands.set({ [name]: values[select.selectedIndex]! }) }, ...values.map((value) => h("option", {}, called(value))));
+  const [here, elsewhere] = [false, true].map((beyond) => values.filter((value) => !!hands.beyond?.(name, value) === beyond)) as [Value[], Value[]];
+  values = [...here, ...elsewhere];
+  const options = (some: Value[]) => some.map((value) => h("option", {}, called(value)));
+  const select = h("select", { disabled: values.length < 2, change: () => hands.set({ [name]: values[select.selectedIndex]! }) }, ...options(here),
+    elsewhere.length > 0 && h("optgroup", { label: hands.t({ en: "posenc explore shows these", zh: "需要运行 posenc explore" }) }, ...options(elsewhere)));
   /** Only while a value is set that cannot be asked for: the others lead back. */
   const other = h("option", { disabled: true });
   const typed = parameter.kind === "string" && h("small", { class: "hint" }, hands.t({ en: "posenc explore takes your own", zh: "运行 posenc explore 可输入自己的句子" }));

@@ -5,12 +5,17 @@ import { h } from "../dom";
 import { fontRules } from "../fonts";
 
 const TIMES = 2;
+/** Around a picture of which some elements were left out: it has no frame of its own. */
+const MARGIN = 24;
 
-/** Offers the drawing as a file. */
-export async function savePicture(stage: HTMLElement, name: string): Promise<void> {
-  const { width, height } = stage.getBoundingClientRect();
+/** Offers the drawing as a file, `without` some elements that stand below one another in it. */
+export async function savePicture(stage: HTMLElement, name: string, without = ""): Promise<void> {
+  const box = stage.getBoundingClientRect();
+  const left = without ? [...stage.querySelectorAll<HTMLElement>(without)] : [];
+  const around = without ? 2 * MARGIN : 0;
+  const [width, height] = [box.width + around, box.height + around - left.reduce((sum, { offsetHeight }) => sum + offsetHeight, 0)];
   const image = new Image();
-  image.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(asSvg(stage, width, height))}`;
+  image.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(asSvg(stage, width, height, without))}`;
   await image.decode();
   const canvas = document.createElement("canvas");
   [canvas.width, canvas.height] = [Math.round(width * TIMES), Math.round(height * TIMES)];
@@ -23,11 +28,12 @@ export async function savePicture(stage: HTMLElement, name: string): Promise<voi
   setTimeout(() => URL.revokeObjectURL(url), 1000);
 }
 
-function asSvg(stage: HTMLElement, width: number, height: number): string {
+function asSvg(stage: HTMLElement, width: number, height: number, without: string): string {
   const copy = stage.cloneNode(true) as HTMLElement;
   const drawn = stage.querySelectorAll("*");
   copy.querySelectorAll<HTMLElement>("*").forEach((element, index) => still(element, drawn[index] as HTMLElement));
-  copy.style.margin = "0";
+  if (without) for (const one of copy.querySelectorAll(without)) one.remove();
+  copy.style.margin = without ? `${MARGIN}px` : "0";
   const root = stage.getRootNode() as Document | ShadowRoot;
   const rules = root.adoptedStyleSheets.flatMap((sheet) => applying(sheet.cssRules)).join("\n");
   const page = h("div", { class: "posenc", "data-theme": isDark(stage) ? "dark" : "light", lang: stage.closest<HTMLElement>("[lang]")?.lang ?? "en" }, h("style", {}, fontRules(), rules), copy);

@@ -143,6 +143,13 @@ function draw(scene: Scene): Drawn {
         show();
       });
     },
+    numbers() {
+      const sum = vectors[state.word]!.map((one, c) => one + row(state.p)[c]!);
+      return {
+        head: [both("the sum is like", "和像"), both("cosine", "余弦")],
+        rows: [...words.map((word, n) => [word, alike(sum, vectors[n]!)]), ...Array.from({ length: LENGTH }, (_, p) => [t(both(`position ${p}`, `位置 ${p}`)), alike(sum, row(p))])],
+      };
+    },
     python: () => `from math import degrees
 
 import posenc

@@ -139,6 +139,12 @@ function draw(scene: Scene): Drawn {
         show();
       });
     },
+    numbers() {
+      const { weights: all, values } = seen(state.order);
+      const row = all[state.order.indexOf(state.looking)]!;
+      const looks = words[state.looking]!;
+      return { head: [both("word", "词"), both(`weight from ${looks}`, `“${looks}”给它的权重`), ...Array.from({ length: D }, (_, c) => both(`number ${c + 1}`, `第 ${c + 1} 个数`))], rows: state.order.map((word, place) => [words[word]!, row[place]!, ...values[place]!]) };
+    },
     python: () => `import torch
 from posenc.pictures.measures.order import word_vectors
 

@@ -102,6 +102,7 @@ function draw(scene: Scene): Drawn {
       }, then);
       stop = change(state.base, 100, () => (stop = after(2200, () => (stop = change(100, BASE, () => {})))));
     },
+    numbers: () => ({ head: [both("clock", "钟"), both("words a turn", "每圈的词数")], rows: Array.from(rotary(D, state.base), (one, pair) => [String(pair + 1), (2 * Math.PI) / one]) }),
     python: () => `from math import pi
 
 import posenc

@@ -132,6 +132,11 @@ function draw(scene: Scene): Drawn {
         say();
       });
     },
+    numbers() {
+      const n = Math.round(state.n);
+      const [alibi, even] = [weights(n, SLOPE), weights(n, 0)];
+      return { head: [both("words back", "往前第几个词"), both("weight with ALiBi", "用 ALiBi 的权重"), both("weight without a bias", "没有偏置的权重")], rows: Array.from({ length: n }, (_, d) => [String(d), alibi[d]!, even[d]!]) };
+    },
     python: () => `import posenc
 import torch
 

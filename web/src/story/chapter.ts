@@ -28,6 +28,8 @@ export interface Drawn {
   tell(): void;
   /** The numbers of the sentence, made by the library: the names are those of the sentence. */
   python(): string;
+  /** What the picture draws now, as a table; the first column names the row. */
+  numbers(): { head: Words[]; rows: (string | number)[][] };
 }
 
 export interface Scene {

@@ -125,6 +125,10 @@ function draw(scene: Scene): Drawn {
       for (const one of [other, cosine]) one.classList.add("pop");
       show();
     },
+    numbers: () => ({
+      head: [both("position", "位置"), both("height: sine", "高度：正弦"), both("to the right: cosine", "向右：余弦"), both("bits", "比特")],
+      rows: Array.from({ length: PERIOD }, (_, p) => [String(p), height(p), right(p), CLOCKS.map((period) => Math.floor(p / (period / 2)) % 2).join("")]),
+    }),
     python: () => `from math import cos, pi, sin
 
 period, position = ${PERIOD}, ${state.at}

@@ -113,6 +113,10 @@ function draw(scene: Scene): Drawn {
         say();
       });
     },
+    numbers() {
+      const n = Math.round(state.n);
+      return { head: [both("word", "词"), both("its count", "编号"), both("its share", "比例")], rows: Array.from({ length: n }, (_, p) => [String(p), String(p), p / (n - 1)]) };
+    },
     python: () => `from posenc.pictures.measures.order import word_vectors
 
 n, p = ${Math.round(state.n)}, ${P}

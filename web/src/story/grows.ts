@@ -253,6 +253,7 @@ function draw(scene: Scene): Drawn {
         finish();
       } else run(to);
     },
+    numbers: () => ({ head: [both("bytes of text", "文本的字节数"), ...NAMES.map((name) => both(`${name}, bits a byte`, `${name}，每字节比特`))], rows: stops.filter((one) => one.chars <= at.chars + 0.5).map(({ bytes, near }) => [String(bytes), ...near]) }),
     python: () => `from posenc.explorer import growth, recorded, stretch
 
 tale = recorded.arrays(stretch.FILE)["tale.${language}"].tobytes()  # neither model has read it

@@ -8,6 +8,8 @@ import { missingNotice } from "../missing";
 import type { Frame, Opened } from "../opened";
 import { ask } from "../parts/ask";
 import { codeCard } from "../parts/code";
+import { plainTable } from "../parts/numbers";
+import { savePicture } from "../parts/picture";
 import { pointing, told } from "../parts/told";
 import { VIEWS } from "all-views";
 import { both, phrased } from "../words";
@@ -62,9 +64,18 @@ export function story(main: HTMLElement, frame: Frame): Opened {
     const caption = h("p", { class: "caption", "aria-live": "polite" });
     const onward = h("p", { class: "failure" });
     const code = codeCard(t);
+    const table = h("div", {});
+    const count = () => {
+      if (!drawn || !numbers.open) return;
+      const { head, rows } = drawn.numbers();
+      fill(table, plainTable(t(about.found), head.map(t), rows));
+    };
+    const numbers = h("details", { class: "numbers", toggle: count }, h("summary", {}, t(both("Numbers of this picture", "这幅图的数值"))), table);
+    const picture = h("button", { type: "button", "data-role": "save", click: () => void savePicture(section, `chapter-${chapter}`, ".ask, .need, .failure, .with, .closer, .play") }, t(both("Save as picture", "保存为图片")));
+    const with_ = h("div", { class: "with" }, numbers, picture);
     const closer = h("details", { class: "closer", toggle: () => drawn && code.draw(drawn.python()) }, h("summary", {}, t(both("Look closer", "再看仔细些"))),
       h("ul", {}, ...about.views.map((name) => h("li", {}, h("a", { href: `#/${name}` }, phrased(t(VIEWS.find((view) => view.name === name)!.title)))))), code.element);
-    const section = h("section", { class: `story view-story chapter-${chapter}`, "data-chapter": chapter }, heading, need, question.element, figure, caption, onward, closer);
+    const section = h("section", { class: `story view-story chapter-${chapter}`, "data-chapter": chapter }, heading, need, question.element, figure, caption, onward, with_, closer);
     fill(main, section, steps());
     pointing(section);
     let say = told(caption, t(isTold() ? about.after : about.before));
@@ -99,6 +110,7 @@ export function story(main: HTMLElement, frame: Frame): Opened {
       say(next) {
         values = { ...values, ...next };
         say(values);
+        count();
         question.set(values);
         sayNeed(values);
       },

@@ -192,6 +192,13 @@ function draw(scene: Scene): Drawn {
         }
       }, () => rest("both"));
     },
+    numbers() {
+      const gap = state.m - state.n;
+      return {
+        head: [both("position of q", "q 的位置"), both(`score, k stays at ${place(state.n)}`, `分数，k 留在 ${place(state.n)}`), both("score, both move", "分数，一起移动")],
+        rows: words.map((_, m) => [String(m), score(m, state.n), m - gap >= 0 && m - gap <= last ? score(m, m - gap) : NaN]),
+      };
+    },
     python: () => `from math import cos, sin
 
 import posenc

@@ -104,6 +104,7 @@ function draw(scene: Scene): Drawn {
         show();
       });
     },
+    numbers: () => ({ head: [both("encoding", "编码"), both("month of its paper", "论文的年月"), both("types of model", "模型种数")], rows: encodings.map(({ name, month, models }) => [t(NAMES[name]!), month, String(models.length)]) }),
     python: () => `from posenc.explorer import today
 
 record = today.record()  # made by: python -m posenc.explorer.today

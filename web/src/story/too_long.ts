@@ -15,8 +15,9 @@ import type { Chapter, Drawn, Scene } from "./chapter";
 const TAU = 2 * Math.PI;
 const [D, BASE, TRAINED, MOST] = [32, 10000, 128, 8];
 const OMEGA = rotary(D, BASE);
-const WAYS: Scaling[] = ["none", "pi", "ntk", "yarn"];
-const NAMES: Record<Scaling, Words> = { none: both("RoPE as trained", "原样的 RoPE"), pi: both("PI: all clocks slower", "PI：所有的钟都放慢"), ntk: both("NTK: a larger base", "NTK：更大的底数"), yarn: both("YaRN: only slow clocks slower", "YaRN：只把慢的钟放慢") };
+type Way = Exclude<Scaling, "llama3">;
+const WAYS: Way[] = ["none", "pi", "ntk", "yarn"];
+const NAMES: Record<Way, Words> = { none: both("RoPE as trained", "原样的 RoPE"), pi: both("PI: all clocks slower", "PI：所有的钟都放慢"), ntk: both("NTK: a larger base", "NTK：更大的底数"), yarn: both("YaRN: only slow clocks slower", "YaRN：只把慢的钟放慢") };
 
 export const tooLong: Chapter = {
   title: both("What breaks in a text that is too long", "文本太长时坏了什么"),
@@ -41,7 +42,7 @@ export const tooLong: Chapter = {
 
 function draw(scene: Scene): Drawn {
   const { t, figure, width, narrow } = scene;
-  const state = scene.keep({ times: 1, way: "none" as Scaling });
+  const state = scene.keep({ times: 1, way: "none" as Way });
   const columns = narrow ? 4 : 8;
   const apart = width / columns;
   const r = narrow ? Math.min(apart / 2 - 9, clamp((scene.height - 170) / 8 - 9, 22, 40)) : Math.min(apart / 2 - 12, clamp((scene.height - 150) / 4 - 12, 38, 60));
@@ -135,6 +136,11 @@ function draw(scene: Scene): Drawn {
         say();
       });
     },
+    numbers() {
+      const times = Math.round(state.times * 10) / 10;
+      const omega = scaled(state.way, D, BASE, times, TRAINED);
+      return { head: [both("clock", "钟"), both("turns in training", "训练时转的圈数"), both("turns now", "现在转的圈数")], rows: Array.from(OMEGA, (one, i) => [String(i + 1), (one * TRAINED) / TAU, (omega[i]! * TRAINED * times) / TAU]) };
+    },
     python: () => `from math import pi
 
 from posenc import frequencies
@@ -148,6 +154,6 @@ unseen = sum(new)`,
   };
 }
 
-function colour(way: Scaling): string {
+function colour(way: Way): string {
   return { none: encodingColour("rope"), pi: "var(--line-4)", ntk: "var(--line-3)", yarn: encodingColour("yarn") }[way];
 }

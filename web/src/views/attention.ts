@@ -105,7 +105,8 @@ export const view: View = {
       });
       refill(
         equal,
-        stage.t(both("posenc.attend gives the same output; the largest difference is ", "posenc.attend 算出同样的输出，最大差异 ")),
+        stage.t(stage.source.live || !stage.source.computes("attention", state) ? both("posenc.attend gives the same output; the largest difference is ", "posenc.attend 算出同样的输出，最大差异 ")
+          : both("Computed again, one query after another, the output is the same; the largest difference is ", "逐个查询重算一遍，输出相同，最大差异 ")),
         h("output", { "data-role": "difference", "data-value": about.difference }, shown(about.difference)),
         stage.t(both(".", "。")),
       );

@@ -7,7 +7,7 @@ import { lineChart, type Series } from "../parts/chart";
 import { controls } from "../parts/controls";
 import { plainTable } from "../parts/numbers";
 import { predict } from "../parts/predict";
-import type { State, Value } from "../source";
+import type { State } from "../source";
 import { number, own, type Draw, type Stage } from "../view";
 import { both, shown, type Words } from "../words";
 
@@ -53,7 +53,6 @@ interface Task {
 export function measured(stage: Stage): { element: HTMLElement; draw: Draw } {
   const { t, source } = stage;
   const asked = source.schemas["extrapolation"]!;
-  const offered = source.offered("extrapolation");
   const chips = h("div", { class: "chips", role: "group", "aria-label": t(both("Encodings in the chart", "图中显示的编码")) });
   const body = h("div", { class: "answers" });
   const how = h("p", { class: "small" });
@@ -71,7 +70,7 @@ export function measured(stage: Stage): { element: HTMLElement; draw: Draw } {
       },
     ],
     { ...asked, ...MEASURED },
-    { t, set: stage.set, offered: (name) => (offered && name in asked ? [...new Set<Value>(offered.map((one) => one[name]!))] : null) },
+    { t, set: stage.set, offered: () => null },
   );
   const bits = chart(both("bits", "比特"));
   const exact = chart(both("% of rows correct", "整行全对 %"));

@@ -106,8 +106,7 @@ export const view: View = {
     });
     const training = h("div", { class: "training" }, h("h2", {}, t(both("While training", "训练过程"))), h("div", { class: "scrubber" }, play.element, when), h("div", { class: "split" }, rising.element, profile.element));
     const from = h("p", { class: "small" });
-    const held = stage.source.offered("heads")?.map((one) => one["sentence"]);
-    const tries = h("div", { class: "choices tries" }, h("span", {}, t(both("Read", "读"))), ...EXAMPLES.filter((sentence) => !held || held.includes(sentence)).map((sentence) => h("button", { type: "button", click: () => stage.set({ sentence, query: 3 }) }, sentence)));
+    const tries = h("div", { class: "choices tries" }, h("span", {}, t(both("Read", "读"))), ...EXAMPLES.map((sentence) => h("button", { type: "button", click: () => stage.set({ sentence, query: 3 }) }, sentence)));
     stage.root.append(h("div", { class: "models" }, ...sides.map((one) => one.element)), unknown, tries, question, training, folded(t(both("Numbers of the chosen word", "所选的词的数值")), table), folded(t(both("Words that the models know", "模型认识的词")), words), from);
 
     return (data, state) => {

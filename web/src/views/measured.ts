@@ -12,6 +12,8 @@ import { COLUMNS, sortedRows, tableOf, type Measured } from "./measured_table";
 
 const OWN = { sorted: own.choice("bits8", ...COLUMNS), reversed: own.yes(false), arm: own.whole(0, 0, 20) };
 const [TALL, TOP, BOTTOM] = [32, 8, 40];
+/** The longer the text, the smaller the point, so that none hides another. */
+const radius = (n: number) => [9, 7, 4.8][n] ?? 4.8;
 
 export const view: View = {
   name: "measured",
@@ -63,8 +65,9 @@ export const view: View = {
       fill(legend, ...found.factors.map((factor, n) => {
         const dot = h("i", { class: "dot" });
         dot.style.background = ordered(n, lengths);
+        dot.style.width = dot.style.height = `${2 * radius(n)}px`;
         return h("li", {}, dot, n < lengths - 1 ? `${factor}×` : t(both(`${factor}× the trained length`, `${factor}× 训练长度`)));
-      }));
+      }), rows.some((row) => row.converged === false) && h("li", {}, t(both("† was still learning when training ended", "† 训练结束时仍在进步"))));
 
       drawn = () => {
         const width = Math.max(figure.clientWidth, 280);
@@ -88,7 +91,7 @@ export const view: View = {
               s("line", { class: "travel", x1: Math.min(...ends), x2: Math.max(...ends), y1: y(index), y2: y(index) }),
               ...there.flatMap((n) => [
                 s("line", { class: "range", x1: x.place(of(lowest, arm, n)), x2: x.place(of(highest, arm, n)), y1: y(index), y2: y(index), style: `stroke: ${ordered(n, lengths)}` }),
-                s("circle", { cx: x.place(of(bits, arm, n)), cy: y(index), r: 5.5, style: `fill: ${ordered(n, lengths)}` })]));
+                s("circle", { cx: x.place(of(bits, arm, n)), cy: y(index), r: radius(n), style: `fill: ${ordered(n, lengths)}` })]));
           })));
       };
       drawn();

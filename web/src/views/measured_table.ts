@@ -53,6 +53,23 @@ const HEADS: Record<Column, Words> = {
   factor: both("loss kept to", "损失保持到"), far: both("gained beyond", "训练长度以外的收益"), prefill: both("prefill", "预填充"), decode: both("decode", "解码"), training: both("training", "训练"),
   memory: both("memory", "内存"), parameters: both("parameters", "参数量"),
 };
+/** What a column tells, for those who have not read the study. */
+function meaning(column: Column, { length, chains, costs }: Measured): Words {
+  const layer = both(`One attention layer, d_model ${costs["d_model"]}, ${costs["n_heads"]} heads, ${costs["tokens"]} tokens, float32, one thread of ${costs["cpu"]}; medians, as a multiple of no encoding.`,
+    `一层注意力，d_model ${costs["d_model"]}，${costs["n_heads"]} 个头，${costs["tokens"]} 个词元，float32，${costs["cpu"]} 单线程；中位数，是不用编码时的多少倍。`);
+  const time = (en: string, zh: string) => both(`${en} ${layer.en}`, `${zh}${layer.zh}`);
+  const bits = (times: number) => both(`What the next byte costs a language model at ${times}× its trained length of ${length} bytes: mean of five seeds, lower is better, 8 is a blind guess.`,
+    `语言模型在 ${times} 倍训练长度（${length} 字节）上，每字节要花的比特：五个随机种子的平均，越低越好，瞎猜是 8。`);
+  return {
+    bits1: bits(1), bits2: bits(2), bits8: bits(8),
+    factor: both("Up to how many times the trained length the loss stays within 0.05 bits of the trained length's, on the same bytes.", "在同样的字节上，到训练长度的多少倍，损失仍不比训练长度时高 0.05 比特以上。"),
+    far: both(`Whether far text is used, on random Markov chains: what ${chains[1]} symbols before the next one save over the last ${chains[0]}, the trained length, as a share of what the optimum saves. At most ${chains[2]} seeds, with the 95 % interval. Below 0 the far text does harm.`,
+      `远处的文本有没有用，用随机马尔可夫链来量：下一个符号之前有 ${chains[1]} 个符号时，比只有最后 ${chains[0]} 个（训练长度）时少花的比特，占最优预测少花的比例。至多 ${chains[2]} 个种子，附 95% 区间。低于 0 表示远处的文本有害。`),
+    prefill: time("Time to read a whole text.", "读完整段文本的时间。"), decode: time("Time to add one token.", "增加一个词元的时间。"), training: time("Time of a training step.", "训练一步的时间。"),
+    memory: both(`Memory beyond that of no encoding, at ${costs["tokens_long"]} tokens.`, `${costs["tokens_long"]} 个词元时，比不用编码多用的内存。`),
+    parameters: both("Numbers that the encoding learns, in the measured model.", "编码在这个模型里学习的参数个数。"),
+  }[column];
+}
 /** Of a model's quality, where unfinished training counts. */
 const QUALITY: Column[] = ["bits1", "bits2", "bits8", "factor"];
 /** Those whose largest value is the best. */
@@ -80,8 +97,8 @@ function valueOf(row: Row, column: Column): number | null {
 export function tableOf(stage: Stage): { element: HTMLElement; draw(data: Data, state: State): void } {
   const { t } = stage;
   const place = h("div", {});
-  const [said, from] = [h("p", { class: "small" }), h("p", { class: "small" })];
-  const element = h("section", { class: "measured" }, place, said, from);
+  const [means, said, from] = [h("p", { "data-role": "means" }), h("p", { class: "small" }), h("p", { class: "small" })];
+  const element = h("section", { class: "measured" }, means, place, said, from);
 
   const unfinished = (row: Row) => row.learnt === true && row.converged === false;
 
@@ -106,7 +123,7 @@ export function tableOf(stage: Stage): { element: HTMLElement; draw(data: Data, 
     const rows = sortedRows(found.rows, state);
     const ranks = ranked(found.rows, column);
     const head = (one: Column) => h("th", { scope: "col", "aria-sort": one === column ? (direction > 0 ? "ascending" : "descending") : undefined },
-      h("button", { type: "button", "data-sort": one, click: () => stage.set(one === column ? { reversed: state["reversed"] !== true } : { sorted: one, reversed: false }) },
+      h("button", { type: "button", "data-sort": one, title: t(meaning(one, found)), click: () => stage.set(one === column ? { reversed: state["reversed"] !== true } : { sorted: one, reversed: false }) },
         t(HEADS[one]), h("span", { "aria-hidden": "true" }, one === column ? (direction > 0 ? " ▲" : " ▼") : "")));
     const name = (row: Row) => {
       const parts = row.pages.length > 1 ? t(row.title).split(/ ?[+＋] ?/) : [t(row.title)];
@@ -124,10 +141,11 @@ export function tableOf(stage: Stage): { element: HTMLElement; draw(data: Data, 
     refill(said, t(both(
       `Press a heading to sort, a name for its page. † marks training that still improved at its end (${open} of ${found.rows.length}): it has no rank, and neither has an encoding behind it.`,
       `点击表头排序，点击名称打开它的页面。† 表示训练结束时仍在改善（${found.rows.length} 种里有 ${open} 种）：没有名次，排在它后面的也没有。`)));
-    const { size, costs } = found;
+    refill(means, h("b", {}, t(HEADS[column])), t(both(": ", "：")), t(meaning(column, found)));
+    const { size } = found;
     refill(from, t(both(
-      `Bits per byte of a language model trained at ${found.length} bytes, mean of five seeds, lower is better: experiment “${found.experiment}”, ${found.date}, ${size["n_layers"]} layers, d_model ${size["d_model"]}, ${size["n_heads"]} heads, ${found.steps} steps; parameters of the encoding in that model. Loss kept to: at most 0.05 bits above the trained length's, on the same bytes. Gained beyond: on random Markov chains, models trained at ${found.chains[0]} symbols, at most ${found.chains[2]} seeds; what ${found.chains[1]} symbols of context save over the last ${found.chains[0]}, on the same symbols, as a share of what the optimum saves, with the 95 % interval; negative where the loss rises. Costs are relative to no encoding, medians: one attention layer, d_model ${costs["d_model"]}, ${costs["n_heads"]} heads, ${costs["tokens"]} tokens, float32, one thread of ${costs["cpu"]}; memory beyond no encoding at ${costs["tokens_long"]} tokens. `,
-      `比特：语言模型每字节的比特数，训练长度 ${found.length} 字节，五个随机种子的平均，越低越好；实验“${found.experiment}”，${found.date}，${size["n_layers"]} 层，d_model ${size["d_model"]}，${size["n_heads"]} 个头，${found.steps} 步；参数量是该模型中编码的参数。损失保持到：在同样的字节上，比训练长度时至多高 0.05 比特。训练长度以外的收益：随机马尔可夫链，训练长度 ${found.chains[0]} 个符号，至多 ${found.chains[2]} 个种子；在同样的符号上，${found.chains[1]} 个符号的上下文比最后 ${found.chains[0]} 个少用的比特，占最优预测少用的比特的比例，附 95% 区间；损失上升时为负。耗时相对于不用编码，取中位数：一层注意力，d_model ${costs["d_model"]}，${costs["n_heads"]} 个头，${costs["tokens"]} 个词元，float32，${costs["cpu"]} 单线程；内存为 ${costs["tokens_long"]} 个词元时多用的部分。`)),
+      `Experiment “${found.experiment}”, ${found.date}: ${size["n_layers"]} layers, d_model ${size["d_model"]}, ${size["n_heads"]} heads, ${found.steps} steps. `,
+      `实验“${found.experiment}”，${found.date}：${size["n_layers"]} 层，d_model ${size["d_model"]}，${size["n_heads"]} 个头，${found.steps} 步。`)),
       h("code", {}, found.command));
   }
 

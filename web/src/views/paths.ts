@@ -130,7 +130,8 @@ function substituted({ t }: Stage, data: Data, at: number, p: number, q: number,
         [v("x"), "(", v("p"), " + Δ) = ", v("x"), "(", v("p"), ") + ∫ ", v("h"), "(τ, ", v("x"), "(τ)) dτ", t(both(",  τ from ", "，τ 从 ")),
           `${step}·`, v("p"), t(both(" to ", " 到 ")), `${step}·(`, v("p"), " + Δ)"],
         ["‖", v("x"), "(", put(p + 1, "position"), ") − ", v("x"), "(", put(p, "position"), ")‖ = ‖∫", v("h"), " dτ‖", t(both(" from ", "，从 ")),
-          put(time(p), "position"), t(both(" to ", " 到 ")), put(time(p + 1), "position"), " = ", far]);
+          put(time(p), "position"), t(both(" to ", " 到 ")), put(time(p + 1), "position"), " = ", far],
+        [t(both("velocity at ", "速度，在 ")), put(time(p), "position"), t(both(": ", "：")), `${step}·‖`, v("h"), "‖ = ", h("output", { "data-role": "velocity", "data-value": row(array(data, "speed"), at)[p]! }, shown(row(array(data, "speed"), at)[p]!)), t(both(" a position", " 每个位置"))]);
     } else lines.push(["‖", ...x(put(p + 1, "position")), " − ", ...x(put(p, "position")), "‖ = ", far]);
   }
   return lines;

@@ -5,9 +5,14 @@ import { colour, isDark } from "../colours";
 import { array, row, type Data, type Numbers } from "../data";
 import { h, refill, s } from "../dom";
 import { lineChart } from "../parts/chart";
+import { animate, mix } from "../parts/motion";
 import { folded, plainTable } from "../parts/numbers";
 import type { Stage } from "../view";
 import { both, shown } from "../words";
+
+/** What an arrow shows of a velocity: where the path would be after so many positions, if it went straight on. */
+const AHEAD = 10;
+const FLOWS = 9000; // milliseconds
 
 /** One snapshot of a stack of matrices; a view, not a copy. The same object for the same numbers, so that a map is painted once. */
 const layers = new WeakMap<Numbers, Map<number, Numbers>>();
@@ -32,12 +37,19 @@ export function planeOf(stage: Stage) {
   const table = h("div", {});
   const details = folded(t(both("Numbers of this path", "这条路径的数值")), table);
   const profile = lineChart(stage, { label: both("Cosine of the marked row with every row", "标出的行与每一行的余弦"), x: both("position p′", "位置 p′"), y: both("cosine", "余弦"), height: 150, pick: (q) => stage.set({ q }) });
-  const element = h("div", { class: "path" }, figure, profile.element, word, details);
+  const flow = h("button", { type: "button", "data-role": "flow", click: () => go() }, t(both("Let a point flow", "让一个点流动")));
+  const flowing = h("p", { class: "small" }, flow, " ", h("span", {}, t(both("An arrow is the velocity h(τ, x(τ)): where the path would be ten positions later if it went straight on. The equation turns it all the time, and the path is where it leads.",
+    "箭头是速度 h(τ, x(τ))：路径若一直朝前，十个位置之后会到哪里。方程不断转动它，它带着点走出的就是这条路径。"))));
+  const element = h("div", { class: "path" }, figure, flowing, profile.element, word, details);
+  let stop = () => {};
+  stage.leaving(() => stop());
+  let arrows: [number, number][] = []; // of each position, on the screen
   let last: [Data, number, number, number] | null = null;
   let spots: [number, number][] = [];
   let rows = 1;
 
   function draw(data: Data, at: number, p: number, q: number): void {
+    stop();
     last = [data, at, p, q];
     const all = array(data, "paths");
     const { values } = layer(all, at);
@@ -50,6 +62,9 @@ export function planeOf(stage: Stage) {
     const place = (x: number, y: number): [number, number] => [width / 2 + (x - (left + right) / 2) * scale, height / 2 - (y - (low + high) / 2) * scale];
     const [zeroX, zeroY] = place(0, 0);
     spots = Array.from({ length: count }, (_, n) => place(values[2 * n]!, values[2 * n + 1]!));
+    const velocity = data.arrays["velocity"] && layer(array(data, "velocity"), at).values;
+    arrows = velocity ? spots.map((_, n) => [velocity[2 * n]! * scale, -velocity[2 * n + 1]! * scale]) : [];
+    flowing.hidden = !velocity;
     const line = (from: number, to: number) => `M${spots.slice(from, to).map((spot) => spot.map((part) => part.toFixed(1)).join(" ")).join("L")}`;
     /** Its number, on the side away from a point; names of two points never cover each other. */
     const named = (n: number, name: string, [fromX, fromY]: [number, number]) => {
@@ -74,6 +89,7 @@ export function planeOf(stage: Stage) {
       s("line", { class: "grid", x1: 0, x2: width, y1: zeroY, y2: zeroY }), s("line", { class: "grid", x1: zeroX, x2: zeroX, y1: 0, y2: height }),
       s("path", { class: "track", d: line(0, rows) }), count > rows ? s("path", { class: "track beyond", d: line(rows - 1, count) }) : "",
       ...spots.map(([x, y], n) => s("circle", n < rows ? { class: "row", cx: x, cy: y, r: 3 + 4 * Math.max(like[n]!, 0) ** 2, fill: colour("diverging", like[n]!, 1, dark), "data-value": like[n] } : { cx: x, cy: y, r: 2.5, fill: "var(--muted)" })),
+      ...arrows.flatMap((arrow, n) => (n % 4 === 0 || n === p ? [arrowOf(spots[n]!, arrow, n === p ? "velocity now" : "velocity")] : [])),
       ...ends.map((n) => named(n, "end", spots[n ? n - 1 : 1] ?? [0, 0])), ...chord,
       s("circle", { class: "other", cx: spots[q]![0], cy: spots[q]![1], r: 7 }), s("circle", { class: "here", cx: spots[p]![0], cy: spots[p]![1], r: 7 }),
       ...(p === q ? [] : [named(q, "other", [px, py])]), named(p, "here", p === q ? [px, py + 1] : [qx, qy])));
@@ -87,6 +103,24 @@ export function planeOf(stage: Stage) {
       t(count > rows ? both(`; grey beyond the trained length ${rows}.`, `；灰色部分超出训练长度 ${rows}。`) : both(".", "。")),
       data.facts["trained"] ? t(both(" Every step is projected to the plane of the last step, at the same scale.", "各步都投影到最后一步的平面，比例相同。")) : "");
     if (details.matches("[open]")) numbers();
+  }
+  /** A point goes along the solution: between two positions by the cubic that has both places and both velocities. */
+  function go(): void {
+    stop();
+    const svg = figure.querySelector("svg")!;
+    const [point, arrow] = [s("circle", { class: "flows", r: 7, "data-role": "flowing" }), s("g", {})];
+    svg.append(arrow, point);
+    stop = animate(FLOWS, (share) => {
+      const time = share * (spots.length - 1);
+      const n = Math.min(Math.floor(time), spots.length - 2);
+      const u = time - n;
+      const [a, b, v, w] = [spots[n]!, spots[n + 1]!, arrows[n]!, arrows[n + 1]!];
+      const of = (c: 0 | 1) => (1 + 2 * u) * (1 - u) ** 2 * a[c] + u * (1 - u) ** 2 * v[c] + u * u * (3 - 2 * u) * b[c] + u * u * (u - 1) * w[c];
+      const here: [number, number] = [of(0), of(1)];
+      point.setAttribute("cx", String(here[0]));
+      point.setAttribute("cy", String(here[1]));
+      arrow.replaceChildren(arrowOf(here, [mix(v[0], w[0], u), mix(v[1], w[1], u)], "velocity now"));
+    });
   }
   function numbers(): void {
     if (!last) return;
@@ -133,4 +167,12 @@ function boxOf(all: Numbers): [number, number, number, number] {
     boxes.set(all, box);
   }
   return box;
+}
+
+/** From a place in the direction of a velocity, with two barbs. */
+function arrowOf([x, y]: [number, number], [dx, dy]: [number, number], name: string): SVGElement {
+  const [tipX, tipY] = [x + AHEAD * dx, y + AHEAD * dy];
+  const size = 6 / (Math.hypot(dx, dy) || 1);
+  const barb = (side: number) => `L${(tipX - size * (dx + side * dy * 0.6)).toFixed(1)} ${(tipY - size * (dy - side * dx * 0.6)).toFixed(1)}`;
+  return s("path", { class: name, d: `M${x.toFixed(1)} ${y.toFixed(1)}L${tipX.toFixed(1)} ${tipY.toFixed(1)}${barb(1)}M${tipX.toFixed(1)} ${tipY.toFixed(1)}${barb(-1)}` });
 }

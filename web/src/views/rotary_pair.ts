@@ -78,7 +78,7 @@ export const view: View = {
     const parts = barsOf(stage, (pair) => stage.set({ pair }));
     const [asks, asked] = [h("h2", {}), h("p", { class: "hint" })];
     const words = h("div", { class: "words", role: "group", "aria-label": stage.t(both("The word whose key it is", "取哪个词的键")) });
-    const sliding = lineChart(stage, { label: both("Score against m", "分数随 m 的变化"), x: both("m", "m"), y: both("score", "分数"), height: 230,
+    const sliding = lineChart(stage, { label: both("Score against m", "分数随 m 的变化"), x: both("m", "m"), y: both("score", "分数"), height: innerWidth < 640 ? 120 : 230,
       pick: (m) => move({ m }) });
     const lags = lineChart(stage, { label: both("Score against m − n", "分数随 m − n 的变化"), x: both("m − n", "m − n"), y: both("score", "分数"), height: 230,
       pick: (index) => apart(index - LAST, now.m) });
@@ -90,9 +90,8 @@ export const view: View = {
         "键每向前一个位置，从 k 到 q 的夹角就增加 ω；每向后一个位置，就减少 ω。笔记的句子、四个通道，用“正在”自己的键：之前 2 个位置是 −1.1553，之后 2 个位置是 −0.6450，同一位置是 q·k = 0.15。"),
     });
     stage.root.append(h("div", { class: "split" }, plane.element,
-      h("div", { class: "beside" }, sliders.element, play.element, parts.element, asks, words, asked)),
-      h("div", { class: "split" }, section(stage, both("Both positions move, or one", "两个位置一起移动，或只移动一个"), sliding.element),
-        section(stage, both("By difference", "随位置之差"), lags.element)),
+      h("div", { class: "beside" }, sliders.element, play.element, section(stage, both("Both positions move, or one", "两个位置一起移动，或只移动一个"), sliding.element))),
+      h("div", { class: "split" }, h("div", { class: "beside" }, parts.element, asks, words, asked), section(stage, both("By difference", "随位置之差"), lags.element)),
       question, section(stage, both("Addition and rotation", "相加与旋转"), compared));
     const beside = atRest(stage);
     let checkedOf: unknown = null;
@@ -280,7 +279,8 @@ function planeOf(stage: Stage, moved: (q: boolean, by: number) => void): Plane {
     const arrow = s("line", { class: "arrow", x1: 0, y1: 0, stroke: ink });
     const handle = s("g", { class: "handle", tabindex: 0, role: "slider", "data-role": `handle-${name}`, "aria-valuemin": 0, "aria-valuemax": LAST,
       "aria-label": stage.t(index ? both("position n of the key", "键的位置 n") : both("position m of the query", "查询的位置 m")) },
-      s("circle", { class: "reach", r: 33 }), s("circle", { r: 13, fill: ink }), s("text", { y: 5, "text-anchor": "middle" }, name));
+      s("g", { transform: `scale(${innerWidth < 640 ? 1.5 : 1})` }, // 44 pixels on a telephone
+        s("circle", { class: "reach", r: 33 }), s("circle", { r: 13, fill: ink }), s("text", { y: 5, "text-anchor": "middle" }, name)));
     const mine = index === 0;
     handle.addEventListener("keydown", (event) => {
       const by = { ArrowRight: 1, ArrowUp: 1, ArrowLeft: -1, ArrowDown: -1, PageUp: 10, PageDown: -10, Home: -LAST, End: LAST }[event.key];

@@ -16,7 +16,7 @@ const OWN = { at: own.whole(END, 0, END) };
 const NAMES = ["ALiBi", "RoPE", "RoPE + YaRN"];
 const COLOURS = ["alibi", "rope", "yarn"].map(encodingColour);
 const TIMES = [1, 2, 4, 8];
-const PAUSE = 900; // milliseconds at each stop on the way to 4×
+const PAUSE = 900; // milliseconds at each stop on the way to 8×
 const MOST_BITS = 13;
 const SEEN_BEFORE = 36; // letters of the prompt that stand before what is written
 
@@ -73,9 +73,8 @@ export const view: View = {
   }],
   build(stage) {
     const { t } = stage;
-    const offered = stage.source.offered("stretch")?.map((one) => one["length"] as number);
     const { from, to, step } = stage.source.schemas["stretch"]!["length"] as { from: number; to: number; step: number };
-    const stops = [...new Set(offered ?? Array.from({ length: (to - from) / step + 1 }, (_, n) => from + n * step))].sort((a, b) => a - b);
+    const stops = Array.from({ length: (to - from) / step + 1 }, (_, n) => from + n * step);
     const nearest = (wanted: number) => stops.reduce((best, one) => (Math.abs(one - wanted) < Math.abs(best - wanted) ? one : best));
 
     const tape = h("div", { class: "tape", "aria-hidden": "true" });
@@ -107,11 +106,11 @@ export const view: View = {
     const [words, prompt] = [h("p", { class: "of-words" }), h("p", { class: "prompt" })];
     const from_ = h("p", { class: "small" });
     const question = predict(stage, {
-      question: both("Which of them writes nonsense at 4×?", "到 4 倍时，哪一个写出的是乱码？"),
-      choices: [...NAMES.map((name) => both(name, name)), both("none of them", "都不会")], right: 1,
-      because: both("RoPE: 8.03 bits a byte on held-out texts, as bad as chance. ALiBi stays at 0.82, and YaRN brings RoPE's own weights back to 1.14 without training.",
-        "是 RoPE：在留出的文本上每字节 8.03 比特，和随便猜一样差。ALiBi 仍是 0.82；YaRN 不用再训练，就让 RoPE 的同一组权重回到 1.14。"),
-    }, () => stretchTo(stage, stops, 4 * from));
+      question: both("And at 8×: whose next byte still costs what it cost at the trained length?", "再到 8 倍：哪一个每字节的代价还和训练长度时一样？"),
+      choices: [...NAMES.map((name) => both(name, name)), both("none of them", "都不一样")], right: 0,
+      because: both("ALiBi: 0.82 bits a byte on held-out texts, as at 1×. YaRN has risen to 1.58, and RoPE to 8.57, which is worse than chance.",
+        "是 ALiBi：在留出的文本上每字节 0.82 比特，和 1 倍时一样。YaRN 升到 1.58，RoPE 升到 8.57，比随便猜还差。"),
+    }, () => stretchTo(stage, stops, 8 * from));
     stage.root.append(
       h("div", { class: "ruler controls" }, tape, h("label", {}, h("span", { class: "away" }, t(both("length of the text", "文本的长度"))), slider), jumps), said,
       h("div", { class: "writers" }, ...panels.map(({ element }) => element)), h("div", { class: "lost" }, chart.element), words, question,
@@ -142,7 +141,7 @@ export const view: View = {
       const [, count] = loss.shape as [number, number];
       const at = Math.min(number(state, "at"), count - 1);
       const x = Float64Array.from([...Array.from({ length: count }, (_, n) => n + facts.near), facts.longest]);
-      panels.forEach(({ text }, model) => fill(text, h("span", {}, tail(facts.prompt)), h("mark", {}, facts.texts[model]!)));
+      panels.forEach(({ text }, model) => fill(text, h("span", {}, tail(facts.prompt)), h("mark", {}, ...facts.texts[model]!.split(/(\ufffd+)/).map((piece) => (piece.startsWith("\ufffd") ? h("i", {}, piece) : piece)))));
       chart.draw({
         series: NAMES.map((name, model) => ({ name, x, y: Float64Array.from([...loss.values.subarray(model * count, (model + 1) * count), NaN]), colour: COLOURS[model]! })),
         cursor: at, yFrom: 0, yTo: MOST_BITS, marks: [{ x: facts.trained, word: t(both("trained to here", "训练到这里")) }],

@@ -18,6 +18,7 @@ from posenc.configs.report.extension import extensible, pretrained_length, rotat
 from posenc.configs.spec import STARTS, Rotation
 from posenc.explorer.data import Data, computed
 from posenc.explorer.parameters import Parameters as Base
+from posenc.explorer.template import program
 from posenc.frequencies import Frequencies
 from posenc.pictures.measures import unfinished_pairs
 
@@ -40,16 +41,6 @@ class Parameters(Base):
     factor: float = Field(default=4.0, ge=1, le=64)
     config: str = Field(default="", max_length=20000)
     task: Task = "language_model"
-
-
-EXPORTED = (
-    Parameters(),
-    *(Parameters(factor=factor) for factor in (2.0, 8.0, 32.0)),
-    *(Parameters(base=base) for base in (500000.0, 1e6)),
-    Parameters(trained=1024),
-    Parameters(d=64),
-    *(Parameters(task=task) for task in ("chains", "passkey", "recall", "word_order", "copy", "counting", "addition")),
-)
 
 
 class Given(NamedTuple):
@@ -128,7 +119,7 @@ def _of_file(params: Parameters) -> Given:
     python = (
         f"spec = posenc.read_config({rows}, defaults=True)\n"
         f"rotation = spec{inside}.layers[{layer}].uses[{use}].rotation\n"
-        f"theirs = rotation.frequencies().at_length({math.ceil(trained * params.factor)})\n"
+        f"theirs = rotation.frequencies().at_length({math.ceil(trained * params.factor)})"
     )
     return Given(plain, trained, theirs, python, spec.family)
 
@@ -142,24 +133,5 @@ def _plain(rotation: Rotation) -> Frequencies:
 
 
 def _python(params: Parameters, plan: Given) -> str:
-    f, s, n = "posenc.frequencies", repr(params.factor), plan.trained
-    theirs = ", theirs" if plan.theirs is not None else ""
-    return f"""import torch
-import posenc
-from posenc.catalogue import measured
-
-{plan.python}plain = {f}.rotary({plan.plain.width}, {plan.plain.base!r})
-ways = [
-    plain,
-    {f}.linear(plain, {s}),
-    {f}.ntk(plain, {s}),
-    {f}.yarn(plain, {s}, {n}),
-    {f}.llama3(plain, {s}, {LOW}, {HIGH}, {n}){theirs},
-]
-omega = torch.tensor([list(way) for way in ways], dtype=torch.float64)
-in_training, at_target = omega[0] * {n}, omega * ({n} * {s})
-covered = in_training.clamp(max=2 * torch.pi)
-new = (at_target.clamp(max=2 * torch.pi) - covered).clamp(min=0)
-
-mean, seeds, low, high = measured.curves("{params.task}")
-changed, changed_seeds, *_ = measured.changed("{params.task}")"""
+    sizes = {"d": plan.plain.width, "base": plan.plain.base, "trained": plan.trained, "config": plan.python}
+    return program(__file__, "config" if plan.python else "", **{**params.model_dump(), **sizes})

@@ -13,16 +13,11 @@ from posenc.explorer import trained_words
 from posenc.explorer.data import Data, run
 from posenc.explorer.parameters import Parameters as Base
 from posenc.explorer.sentences import opening
+from posenc.explorer.template import program
 
 ORDER = 144
 OPENING = "这部电影很无聊，但演员表演精彩。"  # here positions decide between 0 % and 100 %, as in the English one
 IN_ENGLISH = "The film is very boring, but the actors' acting is brilliant."
-SENTENCES = (OPENING, IN_ENGLISH, "The red car is parked outside the building.")
-MORE = (
-    "演员表演精彩，但这部电影很无聊。",
-    "The actors' acting is brilliant, but the film is very boring.",
-    "The old bus is hidden behind the new school.",
-)
 WEIGHTS = ("weights_without", "weights_with", "chances_without", "chances_with")
 TRAINING = ("attention", "linked", "right", "uniform")
 
@@ -32,15 +27,9 @@ class Parameters(Base):
     encoding: Literal["rope", "sinusoidal", "alibi"] = "rope"
 
 
-EXPORTED = (
-    *(Parameters(sentence=sentence, encoding=name) for sentence in SENTENCES for name in ("rope", "sinusoidal", "alibi")),
-    *(Parameters(sentence=sentence) for sentence in MORE),
-)
-
-
 def data(params: Parameters) -> Data:
     task, words = trained_words.split(params.sentence)
-    python = _python(params)
+    python = program(__file__, sentence=repr(params.sentence), encoding=params.encoding)
     variables = run(python)
     about = trained_words.about()
     facts = {
@@ -56,22 +45,3 @@ def data(params: Parameters) -> Data:
         **{name: about[name] for name in ("steps", "size", "seed", "preset")},
     }
     return Data({name: variables[name] for name in (*WEIGHTS, *TRAINING)}, python, facts)
-
-
-def _python(params: Parameters) -> str:
-    return f"""import numpy as np
-from posenc.explorer import trained_words  # posenc lab run words; python -m posenc.explorer.train_words
-
-task, words = trained_words.split({params.sentence!r})
-without = trained_words.load(task, "nope").read(words)
-with_ = trained_words.load(task, "{params.encoding}").read(words)
-weights_without, weights_with = without.weights, with_.weights  # [layer, head, query, key]
-chances_without, chances_with = without.chances, with_.chances
-
-# held-out sentences while training: attention by distance, to linked words, and the share that is all right
-record = trained_words.record()
-models = [f"{{task}}.nope", f"{{task}}.{params.encoding}"]
-attention = np.stack([record[f"{{name}}.attention"] for name in models])
-linked = np.stack([record[f"{{name}}.linked"] for name in models])
-right = np.stack([record[f"{{name}}.right"] for name in models])
-uniform = record[f"{{task}}.uniform"]"""

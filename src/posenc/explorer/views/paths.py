@@ -45,7 +45,9 @@ def data(params: Parameters) -> Data:
     near = similarity.diagonal(1, 1, 2).mean(1)
     far = torch.cat([similarity.diagonal(apart, 1, 2) for apart in range(half, len(similarity[0]))], 1).mean(1)
     norm, moved = rows.norm(dim=-1), tables.diff(dim=1).norm(dim=-1)
+    velocity = _velocities(tables) if params.encoding == "floater" else None
     arrays = {
+        **({} if velocity is None else {"velocity": velocity @ plane.T, "speed": velocity.norm(dim=-1)}),
         "similarity": similarity,
         "norm": norm,
         "paths": paths,
@@ -79,6 +81,15 @@ def _solved() -> Tensor:
     return torch.stack([trained.floater(n).path(positions, torch.float64)[:, 0] for n in range(len(trained.STEPS))])
 
 
+@torch.no_grad()
+def _velocities(tables: Tensor) -> Tensor:
+    """STEP·h(τ, x(τ)) at every position of every snapshot: where the path goes, for one position."""
+    time = STEP * torch.arange(tables.shape[1], dtype=torch.float64)[:, None]
+    models = [trained.floater(n).double() for n in range(len(tables))]
+    inner = [model.inner(torch.cat([x, time], 1)).tanh() for model, x in zip(models, tables, strict=True)]
+    return STEP * torch.stack([model.outer(torch.cat([h, time], 1)) for model, h in zip(models, inner, strict=True)])
+
+
 def _watched(encoding: str) -> dict[str, Any]:
     by_distance, first = trained.even()
     recorded = {name: trained.record()[f"{encoding}.{name}"] for name in ("attention", "first", "bits")}
@@ -103,6 +114,16 @@ record = trained.record()
 attention, first, bits = (record["{params.encoding}." + name] for name in ("attention", "first", "bits"))
 even, even_first = trained.even()"""
     )
+    if params.encoding == "floater":
+        watched += """
+
+# where the path goes, for one position: step · h(τ, x(τ))
+time = 0.01 * times.double()[:, None]
+with torch.no_grad():
+    models = [trained.floater(n).double() for n in range(len(tables))]
+    inner = [model.inner(torch.cat([x, time], 1)).tanh() for model, x in zip(models, tables)]
+    flow = 0.01 * torch.stack([model.outer(torch.cat([h, time], 1)) for model, h in zip(models, inner)])
+velocity, speed = flow @ plane.T, flow.norm(dim=-1)"""
     rows = f"tables[:, :{trained.LENGTH}]" if params.encoding == "floater" else "tables"
     return f"""import torch
 import posenc

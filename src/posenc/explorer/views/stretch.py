@@ -15,6 +15,7 @@ from pydantic import Field
 from posenc.explorer import stretch
 from posenc.explorer.data import Data, run
 from posenc.explorer.parameters import Parameters as Base
+from posenc.explorer.template import program
 
 ORDER = 5
 MODELS = ("alibi", "rope", "yarn")
@@ -26,16 +27,14 @@ class Parameters(Base):
     prompt: str = Field(
         default=stretch.PROMPTS["zh"], max_length=200, json_schema_extra={"in_english": stretch.PROMPTS["en"]}
     )
-    length: int = Field(default=TRAINED, ge=TRAINED, le=LONGEST, multiple_of=TRAINED)
-
-
-EXPORTED = tuple(
-    Parameters(prompt=prompt, length=times * TRAINED) for prompt in stretch.PROMPTS.values() for times in (1, 2, 4, 8)
-)
+    length: int = Field(default=4 * TRAINED, ge=TRAINED, le=LONGEST, multiple_of=TRAINED)
 
 
 def data(params: Parameters) -> Data:
-    python = program(params)
+    read, short = params.length - stretch.WRITTEN, TRAINED - stretch.WRITTEN  # bytes; at the trained length
+    count = min(len(params.prompt.encode()) or NEAR, short - 1)
+    factor = params.length / TRAINED
+    python = program(__file__, text=repr(params.prompt), read=read, short=short, factor=factor, count=count)
     variables, about = run(python), stretch.about()
     facts = {
         "models": MODELS,
@@ -48,26 +47,3 @@ def data(params: Parameters) -> Data:
         **{name: about[name] for name in ("size", "seed", "training", "training_loss", "preset", "command", "date")},
     }
     return Data({name: variables[name] for name in ("bits", "loss", "written", "words", "added")}, python, facts)
-
-
-def program(params: Parameters) -> str:
-    """The program that the page shows."""
-    factor = params.length / TRAINED
-    trained = TRAINED - stretch.WRITTEN  # bytes that are read at the trained length
-    count = min(len(params.prompt.encode()) or NEAR, trained - 1)
-    return f"""import posenc
-import torch
-from posenc.explorer import stretch  # python -m posenc.explorer.train_stretch trains the two models
-
-text = {params.prompt!r}
-prompt, at_1x = stretch.prompt(text, {params.length - stretch.WRITTEN}), stretch.prompt(text, {trained})  # bytes
-alibi, rope, yarn = stretch.load("alibi"), stretch.load("rope"), stretch.load("rope")
-scaled = posenc.create("yarn", d_head=32, factor={factor!r}, trained_length={TRAINED}, layout="interleaved")  # as trained
-posenc.replace_encoding(yarn, scaled)
-
-reads = [model.read(prompt) for model in (alibi, rope, yarn)]
-bits = torch.stack([read.bits for read in reads])  # of every byte of the prompt but the first
-loss = bits.unfold(-1, {NEAR}, 1).mean(-1)  # loss[m, n]: the mean up to the byte at position n + {NEAR}
-written = torch.tensor([list(read.written) for read in reads])  # the {stretch.WRITTEN} bytes after the prompt
-words = bits[:, -{count}:].mean(-1)  # of the text's bytes, as far as 1× holds them
-added = words - torch.stack([model.bits(at_1x)[-{count}:].mean() for model in (alibi, rope, rope)])  # YaRN is RoPE at 1×"""

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -37,6 +38,7 @@ KEPT = 7 / 8  # share of the steps before positions are dropped
 TABLE_STD = "table_std"  # an option of the lab: standard deviation of the initial rows of a learned table
 
 
+@cache
 def trainable() -> tuple[str, ...]:
     """The names that a trial can train: they read one coordinate, which is all that tasks give, and keep the heads."""
     entries = (lookup.BY_NAME[name] for name in lookup.names())

@@ -2,6 +2,7 @@
 
 import ast
 import csv
+import functools
 import itertools
 import json
 import os
@@ -16,6 +17,7 @@ from choose_page import cells
 from typer.testing import CliRunner
 
 import posenc
+from cases import cases
 from posenc.catalogue.choose.choice import KINDS, Answers, holds, recommend, table, use
 from posenc.catalogue.choose.reading import READ
 from posenc.catalogue.commands import choose as command
@@ -197,13 +199,14 @@ def options(written):
     ]
 
 
+@functools.cache
 def answered(*arguments):
     done = CliRunner().invoke(app, ["choose", *arguments, "--json"])
     assert done.exit_code == 0, done.output
     return json.loads(done.output)
 
 
-@pytest.mark.parametrize(("situation", "expected", "written"), CASES, ids=[case[0] for case in CASES])
+@cases("situation, expected, written", CASES)
 def test_an_expert_would_say_so(situation, expected, written):
     take = answered(*options(written))["advice"]["take"]
     wanted = [] if expected == "-" else expected.split()
@@ -369,7 +372,7 @@ def test_the_printed_code_runs(situation, expected, written):
         assert isinstance(world["encoding"], posenc.PositionalEncoding), situation
 
 
-@pytest.mark.parametrize("name", [one.name for one in BY_NAME.values() if one.kind != "positions"])
+@cases("name", [one.name for one in BY_NAME.values() if one.kind != "positions"])
 def test_the_printed_code_of_every_encoding_runs(name):
     """A trained model may have any of them."""
     code = use(name, Answers())

@@ -20,6 +20,7 @@ import yaml
 
 import in_process
 import posenc
+from lab_sweeps import Here
 from posenc import cli
 from posenc.lab.commands import run as lab_run
 from posenc.lab.experiment import read_experiment
@@ -53,8 +54,11 @@ def run(*arguments: str | Path, **environment: str) -> subprocess.CompletedProce
 
 @pytest.fixture(scope="module")
 def whole(text: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, subprocess.CompletedProcess[str]]:
+    """Without processes of its own: those of the command and of its workers are started by make acceptance."""
     out = tmp_path_factory.mktemp("whole") / "out"
-    return out, run("--text", text, *QUICK, "--out", out, "--json")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("posenc.lab.engines.named", lambda *_: Here())
+        return out, here("--text", text, *QUICK, "--out", out, "--json")
 
 
 def here(*arguments: str | Path) -> subprocess.CompletedProcess[str]:

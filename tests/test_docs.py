@@ -13,6 +13,7 @@ import pytest
 import scipy.stats
 
 import posenc
+from cases import cases
 from posenc.catalogue.choose import costs
 from posenc.catalogue.description import describe, program, written
 from posenc.catalogue.option_descriptions import described, options_of
@@ -28,13 +29,13 @@ def test_what_pages_take_from_the_package_is_current():
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+@cases("page", PAGES)
 def test_links_lead_somewhere(page):
     for target in re.findall(r"\]\(([^)#\s]+)", page.read_text(encoding="utf-8")):
         assert target.startswith("https://") or (page.parent / target).exists(), f"{page.name}: {target}"
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+@cases("page", PAGES)
 def test_every_page_has_its_twin(page):
     if page.name in ("CHANGELOG.md", "LOG.md", "design.md") or page.name.startswith("RESULTS"):
         return
@@ -126,12 +127,12 @@ def test_an_option_without_a_description_is_an_error():
         options_of(dataclasses.replace(rope, builder="checked"))
 
 
-@pytest.mark.parametrize("entry", posenc.catalogue.ENTRIES, ids=lambda entry: entry.name)
+@cases("entry", posenc.catalogue.ENTRIES)
 def test_every_option_is_described(entry):
     assert list(options_of(entry)) == list(inspect.signature(entry.maker()).parameters)
 
 
-@pytest.mark.parametrize("entry", posenc.catalogue.ENTRIES, ids=lambda entry: entry.name)
+@cases("entry", posenc.catalogue.ENTRIES)
 def test_formulas_are_well_formed(entry):
     """Braces, environments and \\left … \\right are closed; the site's build renders all of them."""
     depth = 0

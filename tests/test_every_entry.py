@@ -3,6 +3,7 @@
 import pytest
 import torch
 
+from cases import cases
 from posenc.attention import attend
 from posenc.catalogue import lookup
 from posenc.catalogue.description import positions_of
@@ -72,11 +73,7 @@ def test_what_vmap_runs_over_is_checked():
 
 
 @every_entry
-@pytest.mark.parametrize(
-    ("view", "parameter"),
-    [(compare, "first"), (attention, "encoding"), (bias, "method")],
-    ids=["compare", "attention", "bias"],
-)
+@cases("view, parameter", [(compare, "first"), (attention, "encoding"), (bias, "method")])
 def test_the_explorer_shows_it_or_says_why_not(entry, view, parameter):
     fits = entry.in_a_row and (view is not bias or issubclass(entry.load(), (DistanceBias, Shaw)))
     if fits:

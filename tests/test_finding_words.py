@@ -14,6 +14,7 @@ import pytest
 
 import in_process
 import posenc
+from cases import cases
 from posenc.catalogue import index, lookup
 from posenc.catalogue.choose.choice import Answers
 from posenc.configs.read import spec_of
@@ -333,14 +334,14 @@ def test_the_table_is_as_long_as_people_s_words():
     assert set((KNOWN | GUESSED).values()) <= set(lookup.BY_NAME)
 
 
-@pytest.mark.parametrize(("word", "name"), KNOWN.items())
+@cases("word, name", KNOWN.items())
 def test_a_known_word_reaches_its_entry(word, name):
     first = lookup.find(word)[0]
     assert first.entry.name == name
     assert not first.guess
 
 
-@pytest.mark.parametrize(("word", "name"), GUESSED.items())
+@cases("word, name", GUESSED.items())
 def test_a_near_word_is_guessed_and_says_so(word, name):
     found = lookup.find(word)
     assert found[0].entry.name == name
@@ -349,7 +350,7 @@ def test_a_near_word_is_guessed_and_says_so(word, name):
     assert "a guess" in lookup.hint(word)
 
 
-@pytest.mark.parametrize("word", NOTHING)
+@cases("word", NOTHING)
 def test_nonsense_and_other_fields_reach_nothing(word):
     assert lookup.find(word) == ()
     assert lookup.hint(word) == ""
@@ -398,7 +399,7 @@ def test_an_error_is_short_and_says_where_all_names_are(word):
     assert len(said) < 300
 
 
-@pytest.mark.parametrize("at", range(0, 600, 40))
+@cases("at", range(0, 600, 40))
 def test_a_model_type_of_inspect_reaches_what_it_uses(at):
     """Every fortieth: the file is what the tool makes, and each type is found by its own name."""
     import model_words

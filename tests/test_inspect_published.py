@@ -23,6 +23,7 @@ from typing import Any
 
 import pytest
 
+from cases import cases
 from posenc.configs import ConfigError, PositionSpec, read_config
 from posenc.configs.report.report import main_part, report
 
@@ -81,7 +82,7 @@ def described(spec: PositionSpec) -> dict[str, str]:
     return {name: str(value) for name, value in found.items()}
 
 
-@pytest.mark.parametrize("model", MODELS, ids=[model["name"] for model in MODELS])
+@cases("model", MODELS)
 def test_the_report_says_what_it_must(model: dict[str, Any]):
     spec, expected = read_config(whole(model["config"])), dict(pair.split("=", 1) for pair in model["say"].split())
     graded = {grade: expected.pop(grade, None) for grade in ("error", "warning", "note")}
@@ -95,7 +96,7 @@ def test_the_report_says_what_it_must(model: dict[str, Any]):
     assert set((graded["note"] or "").split(",")) <= keys["note"] | {""}
 
 
-@pytest.mark.parametrize("model", MODELS, ids=[model["name"] for model in MODELS])
+@cases("model", MODELS)
 def test_findings_name_keys_that_the_file_has(model: dict[str, Any]):
     config = whole(model["config"])
     for one in read_config(config).remarks:

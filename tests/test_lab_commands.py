@@ -94,6 +94,13 @@ class World(NamedTuple):
         return to
 
 
+@pytest.fixture
+def no_workers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Trials run in this process: a worker imports torch for seconds."""
+    for name in ("posenc.lab.engines.named", "posenc.lab.run.repeat.Local"):
+        monkeypatch.setattr(name, lambda *_: Here())
+
+
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> World:
     base, source = tmp_path_factory.mktemp("lab"), random.Random(0)
@@ -269,7 +276,9 @@ def test_the_same_experiment_with_more_seeds_and_encodings_trains_what_it_adds(w
     assert contents(out) == before
 
 
-def test_more_seeds_need_no_file_and_a_dry_run_writes_nothing(world: World, tmp_path: Path) -> None:
+def test_more_seeds_need_no_file_and_a_dry_run_writes_nothing(
+    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     out = tmp_path / "copied"
     shutil.copytree(world.folder, out)
     before = contents(out)
@@ -286,7 +295,9 @@ def test_more_seeds_need_no_file_and_a_dry_run_writes_nothing(world: World, tmp_
     assert told["processor_hours"] > 0
     assert contents(out) == before
 
-    more = posenc(*given, "--seeds", "2")
+    with monkeypatch.context() as patch:
+        patch.setattr("posenc.lab.engines.named", lambda *_: Here())
+        more = posenc(*given, "--seeds", "2")
     assert more.code == 0, more.err
     assert "4 trials run, 4 found" in more.err
     kept = json.loads((out / "experiment.json").read_text())
@@ -450,7 +461,7 @@ def test_another_experiment_is_told_apart_in_the_words_of_its_file() -> None:
 
 
 @pytest.mark.acceptance
-def test_a_trial_is_repeated_and_compared(world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_trial_is_repeated_and_compared(world: World, tmp_path: Path) -> None:
     """The same code on this machine gives the same bits; a score that was stored wrongly is found."""
     out = world.copy(tmp_path / "out")
     before = contents(out)
@@ -465,7 +476,6 @@ def test_a_trial_is_repeated_and_compared(world: World, tmp_path: Path, monkeypa
     assert stored == pytest.approx({(one["mode"], one["change"], one["length"]): one["bits"] for one in shown["scores"]})
     assert contents(out) == before
     spoil(out, "language_model-rope", 0.2)
-    monkeypatch.setattr("posenc.lab.engines.named", lambda *_: Here())  # without starting a worker each time
     ended = posenc(*words)
     assert ended.code == 1
     assert re.search(r"differs by 0\.2 bits at length \d+( \(ntk\))?, where 0\.05 is allowed", flat(ended.err))
@@ -502,14 +512,12 @@ def test_the_widest_repeated_score_fits_into_80_columns(
 
 
 @pytest.mark.acceptance
-def test_a_repeated_score_may_differ_as_much_as_the_seeds_do(
-    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.usefixtures("no_workers")
+def test_a_repeated_score_may_differ_as_much_as_the_seeds_do(world: World, tmp_path: Path) -> None:
     """.2 bits are too many where the seeds are alike, and the same where another seed is 3 bits away."""
     out, more = world.copy(tmp_path / "out"), tmp_path / "more.yaml"
     more.write_text(EXPERIMENT.replace("seeds: 1", "seeds: 2"))
     assert posenc("lab", "run", more, "--text", world.text, "--workers", "1", "--out", out).code == 0
-    monkeypatch.setattr("posenc.lab.engines.named", lambda *_: Here())
     words = ["lab", "repeat", "language_model", "rope", "seed", "0", "--in", out, "--text", world.text]
     spoil(out, "language_model-rope-s0", 0.2)
     spoil(out, "language_model-rope-s1", 0.2)  # as if other code had made both
@@ -539,6 +547,7 @@ def test_a_published_folder_installs_the_code_of_its_trials(recorded: str, comma
     assert told[-1].endswith(" -c FOLDER/requirements.txt")
 
 
+@pytest.mark.usefixtures("no_workers")
 def test_a_published_file_stands_alone(world: World, tmp_path: Path) -> None:
     archive, out = tmp_path / "published.zip", tmp_path / "published"
     ended = posenc(

@@ -1,5 +1,6 @@
 """The laws themselves: each must fail on an encoding that shipped libraries have shown us, planted here on purpose."""
 
+import sys
 import time
 
 import pytest
@@ -213,6 +214,17 @@ class ComplexNumbers(PositionalEncoding):
 class NoGradient(Absolute):
     def embed(self, x, at):
         return super().embed(x.detach(), at)
+
+
+class TableWithoutGradient(PositionalEncoding):
+    """It has many more numbers than are read, so that a direction of all has little of each."""
+
+    def __init__(self):
+        super().__init__()
+        self.table = torch.nn.Parameter(torch.zeros(400, 32))
+
+    def embed(self, x, at):
+        return x + self.table.detach()[at.coords].to(x.dtype)
 
 
 class UndeclaredContext(PositionalEncoding):
@@ -522,6 +534,15 @@ PLANTED = [
     ("empty_calls", TakesTheLargestKey),
     ("width_of_values", MixesChannelsOfValues),
 ]
+
+
+def test_a_lost_gradient_of_a_large_table_breaks_the_law(monkeypatch):
+    finite_differences = sys.modules["torch.autograd.gradcheck"]
+    monkeypatch.setattr(
+        finite_differences, "_run_slow_mode_and_get_error", lambda *_: ""
+    )  # of each number, for the message
+    with pytest.raises(laws.LawBroken, match="analytic and numerical gradients differ"):
+        laws.gradients(TableWithoutGradient(), laws.Setting())
 
 
 @pytest.mark.parametrize(("law", "planted"), PLANTED, ids=lambda value: getattr(value, "__name__", value))

@@ -8,6 +8,7 @@ import translations
 from entry_page import page as site_page
 
 import posenc
+from cases import cases
 from posenc.catalogue import entry as entry_module
 from posenc.catalogue.description import describe
 from posenc.catalogue.option_descriptions import options_of
@@ -122,7 +123,7 @@ STUDIED = {
 HEADINGS = ("Example", "What it costs", "Where it breaks", "What differs", "Options", "More")
 
 
-@pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.name)
+@cases("entry", ENTRIES)
 def test_every_entry_has_a_page_with_the_needed_sections(entry):
     said, row = entry.page, describe(entry)
     assert said.title.en == entry.title

@@ -20,6 +20,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import posenc
+from cases import cases
 from posenc.checking.errors import NoTable
 from posenc.checking.recognition import recognise
 from posenc.checking.table_files import read_table
@@ -61,9 +62,9 @@ def checked(table, **wanted):
     return found
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("layout", ["interleaved", "sin_cos", "cos_sin"])
-@pytest.mark.parametrize(("base", "offset"), [(10000.0, 0), (100.0, 2), (500000.0, 1000)])
+@cases("dtype", DTYPES)
+@cases("layout", ["interleaved", "sin_cos", "cos_sin"])
+@cases("base, offset", [(10000.0, 0), (100.0, 2), (500000.0, 1000)])
 def test_layouts_bases_offsets_and_dtypes(layout, dtype, base, offset):
     table = made(layout, 60, 64, base, offset, dtype=dtype)
     found = checked(table, layout=layout, base=base, offset=offset, dtype=dtype, denominator="d/2", arithmetic="exact")
@@ -71,9 +72,9 @@ def test_layouts_bases_offsets_and_dtypes(layout, dtype, base, offset):
     assert not any(finding.level == "wrong" for finding in found.findings)
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("odd", ["drop", "zero"])
-@pytest.mark.parametrize("layout", ["interleaved", "sin_cos", "cos_sin"])
+@cases("dtype", DTYPES)
+@cases("odd", ["drop", "zero"])
+@cases("layout", ["interleaved", "sin_cos", "cos_sin"])
 def test_odd_widths(layout, odd, dtype):
     checked(
         made(layout, 50, 33, odd=odd, dtype=dtype), layout=layout, odd=odd, base=10000.0, denominator="d/2", dtype=dtype

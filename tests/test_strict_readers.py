@@ -15,6 +15,7 @@ import pytest
 
 import in_process
 import lab_results
+from cases import cases
 from posenc.checking import table_files
 from posenc.configs import ConfigError, headers, read_config
 from posenc.configs.convert.source import look
@@ -87,7 +88,7 @@ NO_JSON: dict[str, tuple[bytes, str]] = {
 }
 
 
-@pytest.mark.parametrize("case", NO_JSON)
+@cases("case", NO_JSON)
 def test_the_reader_itself(case: str, tmp_path: Path) -> None:
     text, said = NO_JSON[case]
     (path := tmp_path / "file.json").write_bytes(text)
@@ -209,7 +210,7 @@ def index(folder: Path, text: bytes) -> None:
 
 
 def experiment(folder: Path, text: bytes) -> None:
-    (folder / "trials").mkdir()
+    (folder / "trials").mkdir(exist_ok=True)
     (folder / "experiment.json").write_bytes(text)
     Folder(folder, "DIR")
 
@@ -241,7 +242,7 @@ READERS: dict[str, Callable[[Path, bytes], None]] = {
 
 
 @pytest.mark.parametrize("reader", READERS)
-@pytest.mark.parametrize("case", NO_JSON)
+@cases("case", NO_JSON)
 def test_every_reader_of_json(case: str, reader: str, tmp_path: Path) -> None:
     text, _ = NO_JSON[case]
     if case == "blank" and reader.endswith("view"):

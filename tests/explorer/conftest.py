@@ -5,16 +5,17 @@ Without Chromium these tests are skipped with a notice; in continuous integratio
 
 from __future__ import annotations
 
+import functools
 import os
 import shutil
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 
+import in_process
+from posenc.explorer import views
 from posenc.explorer.serving import serving
 
 expect.set_options(timeout=30_000)  # of a busy machine; five seconds were too few for a row whose claims are computed first
@@ -101,13 +102,24 @@ def opened(browser: Browser, contexts: Contexts, server: str) -> Iterator[Opened
 
 
 @pytest.fixture(scope="session")
-def file(tmp_path_factory) -> Path:
-    """The file that the command writes, in a separate process."""
-    path = tmp_path_factory.mktemp("exported") / "posenc 位置.html"
-    command = [sys.executable, "-m", "posenc", "explore", "--export", str(path)]
-    done = subprocess.run(
-        command, capture_output=True, text=True, env={**os.environ, "PYTHONHASHSEED": "7", "COLUMNS": "200"}
-    )
-    assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout == f"wrote {path}, {path.stat().st_size / 1e6:.1f} MB: open it in any browser\n"
+def export() -> Callable[..., None]:
+    """`posenc explore … --export FILE`, in this process: what views answer is computed once for all files."""
+    answers = {name: functools.cache(views.view(name).data) for name in views.NAMES}
+
+    def write(path: Path, *link: str) -> None:
+        with pytest.MonkeyPatch.context() as patch:
+            for name, data in answers.items():
+                patch.setattr(views.view(name), "data", data)
+            done = in_process.posenc("explore", *link, "--export", path, COLUMNS="200")
+        assert (done.returncode, done.stderr) == (0, "")
+        assert done.stdout == f"wrote {path}, {path.stat().st_size / 1e6:.1f} MB: open it in any browser\n"
+
+    return write
+
+
+@pytest.fixture(scope="session")
+def file(tmp_path_factory, export) -> Path:
+    """The file that the command writes."""
+    path: Path = tmp_path_factory.mktemp("exported") / "posenc 位置.html"
+    export(path)
     return path

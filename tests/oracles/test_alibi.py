@@ -3,6 +3,7 @@
 import pytest
 import torch
 
+from cases import cases
 from posenc import Positions, alibi_slopes, attend
 from posenc.encodings.alibi import ALiBi
 
@@ -10,13 +11,13 @@ from . import papers
 from .by_hand import close
 
 
-@pytest.mark.parametrize("n", range(1, 129))
+@cases("n", range(1, 129))
 def test_slopes_of_the_paper_H1(n):
     assert alibi_slopes(n) == pytest.approx(papers.alibi(n), rel=1e-12)
     assert len(alibi_slopes(n)) == n
 
 
-@pytest.mark.parametrize("n", range(1, 129))
+@cases("n", range(1, 129))
 def test_slopes_from_the_power_above_H1(n):
     """MPT takes the power above, every second slope first and the ones between after: the same for a maximum of 8."""
     above = 1

@@ -140,18 +140,6 @@ def test_gta_by_the_matrix_of_every_pair(impl):
             close(got, expected(q, k, v, broken), atol=1e-3)
 
 
-@pytest.mark.acceptance
-def test_gradients_of_gta():
-    q, k, v = drawn()
-    encoding = GTA(D).double()
-    inputs = [torch.from_numpy(x).requires_grad_() for x in (q[:1], k[:1], v[:1])]
-    one = Positions.at(numbered(False, fractions=True).coords[:1])
-    assert torch.autograd.gradcheck(
-        lambda q, k, v, c: attend(q[:, :, :4], k, v, encoding, one.take(range(4)), one, causal=False),
-        (*inputs, encoding.scale),
-    )
-
-
 @pytest.mark.parametrize("encoding", [PRoPE(D), GTA(D).double()], ids=["prope", "gta"])
 def test_another_world_changes_nothing(encoding):
     q, k, v = map(torch.from_numpy, drawn())

@@ -12,6 +12,7 @@ import pytest
 import torch
 
 import posenc
+from cases import cases
 from posenc import Positions, attend, create, names
 from posenc.catalogue import facts, lookup
 from posenc.catalogue.description import positions_of
@@ -100,7 +101,7 @@ def test_traits(name, traits):
     assert create(name, **SIZES).traits == traits
 
 
-@pytest.mark.parametrize("entry", lookup.ENTRIES, ids=lambda entry: entry.name)
+@cases("entry", lookup.ENTRIES)
 def test_an_entry_names_its_module_and_says_what_its_encoding_needs(entry):
     assert entry.maker().__module__ == entry.module
     assert not hasattr(importlib.import_module(entry.module), "ENTRY"), "its facts stand at the head of its page"
@@ -278,7 +279,7 @@ def test_other_names_point_to_the_right_place(word, place):
     assert f"did you mean {'posenc.create(' if place[0] == chr(34) else ''}{place}" in str(missing.value)
 
 
-@pytest.mark.parametrize("method", [one for _, rows in groups().values() for one in rows], ids=lambda method: method.title)
+@cases("method", [one for _, rows in groups().values() for one in rows])
 def test_a_method_leads_to_itself_or_is_said_to_be_missing(method):
     """FoPE never leads to RoPE."""
     for word in {method.title, method.entry, *method.also} - {""}:

@@ -77,14 +77,11 @@ def test_florence2():
     close(encoding.embed(x, Positions.grid(4, 5)), (block.conv1(image) + image).flatten(2).transpose(1, 2).detach())
 
 
-def test_gradients_and_one_rounding():
-    encoding, at = filled(2, 3), Positions.grid(2, 3)
-    x = torch.from_numpy(draw(9, 1, 6, 2)).requires_grad_()
-    assert torch.autograd.gradcheck(lambda x, *_: encoding.embed(x, at).sin(), (x, *encoding.parameters()))
+def test_one_rounding():
+    at, x = Positions.grid(2, 3), torch.from_numpy(draw(9, 1, 6, 2)).bfloat16()
     rounded = Conditional(2).bfloat16()
     exact = Conditional(2).double()
     exact.load_state_dict(rounded.state_dict())
-    x = x.detach().bfloat16()
     with torch.autocast("cpu", dtype=torch.bfloat16):
         got = rounded.embed(x, at)
     wanted = exact.embed(x.double(), at)

@@ -153,17 +153,6 @@ def test_bias_of_inkling_2_is_of_limited_length(kind):
     close(matrix(encoding, q, q, at_q, at), caught[0], atol=2e-6)  # their lengths are float32's
 
 
-def test_bank_decodes_and_splits():
-    encoding = drawn(DistanceBank(H, M, profiles=3, extent=4, floor=2, limit=0.3).double())
-    x, (q, k, v) = torch.from_numpy(draw(4, 1, 6, M)), (torch.from_numpy(draw(s, 1, H, 6, D)) for s in (1, 2, 3))
-    whole = attend(q, k, v, encoding, encoding.read_hidden(x, Positions.arange(1, 6)))
-    last = encoding.read_hidden(x[:, 5:], Positions.decode([5]))
-    close(attend(q[:, :, 5:], k, v, encoding, last, Positions.arange(1, 6)), whole[:, :, 5:].detach())
-    part = encoding.heads(1, 3)
-    got = attend(q[:, 1:3], k[:, 1:3], v[:, 1:3], part, part.read_hidden(x, Positions.arange(1, 6)))
-    close(got, whole[:, 1:3].detach())
-
-
 def test_wrong_arguments():
     for name in ("d_in", "profiles", "extent", "floor"):
         with pytest.raises(ValueError, match=f"{name}: expected a whole number from 1, got 0"):
@@ -206,9 +195,6 @@ def test_buckets_of_content_by_loops(reads):
     at_q = encoding.read_hidden(torch.from_numpy(x), at) if reads == "hidden" else at
     got = attend(*map(torch.from_numpy, (q, k, v)), encoding, at_q, at)
     close(got, attention(add(products(q, k, 0.4), term), v, sees([range(5)], [range(5)])))
-    part = encoding.heads(1, 3)
-    at_q = part.read_hidden(torch.from_numpy(x), at) if reads == "hidden" else at
-    close(attend(*(torch.from_numpy(y[:, 1:3]) for y in (q, k, v)), part, at_q, at), got[:, 1:3].detach())
 
 
 def test_bias_of_prophetnet():

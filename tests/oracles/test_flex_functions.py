@@ -24,8 +24,8 @@ def t5_bucket(distance):
 def biases(name, encoding):
     if name == "alibi":
         return lambda h, delta: -SLOPES[h] * abs(delta)
-    table = encoding.table.detach().double()
-    return lambda h, delta: float(table[t5_bucket(delta), h] if table.shape[1] == H else table[h, t5_bucket(delta)])
+    table = encoding.table.tolist()
+    return lambda h, delta: table[t5_bucket(delta)][h]
 
 
 def places():
@@ -49,9 +49,8 @@ def dense(q, k, v, bias, rows, sees):
         for i, query in enumerate(places):
             seen = [j for j, key in enumerate(places) if sees(query, key)]
             for h in range(H if seen else 0):
-                scores = torch.stack(
-                    [q[b, h, i] @ k[b, h, j] / math.sqrt(D) + bias(h, query[0] - places[j][0]) for j in seen]
-                )
+                added = q.new_tensor([bias(h, query[0] - places[j][0]) for j in seen])
+                scores = k[b, h, seen] @ q[b, h, i] / math.sqrt(D) + added
                 out[b, h, i] = scores.softmax(0) @ v[b, h, seen]
     return out
 

@@ -11,6 +11,7 @@ from transformers import LlamaConfig
 from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS
 from transformers.models.llama.modeling_llama import LlamaRotaryEmbedding
 
+from cases import cases
 from posenc import Positions, frequencies
 from posenc.configs import float32
 from posenc.encodings.rope import RoPE
@@ -60,8 +61,8 @@ def llama(width, parameters, max_length=4096, **more):
     )
 
 
-@pytest.mark.parametrize("base", BASES)
-@pytest.mark.parametrize("width", WIDTHS)
+@cases("base", BASES)
+@cases("width", WIDTHS)
 def test_default_linear_and_alpha(width, base):
     same(float32.default(width, base), plain(width, base))
     for factor in (2, 8.0, 3.7):
@@ -89,8 +90,8 @@ def test_ntk_alpha_is_hunyuans(module, width, alpha):
     assert classes
 
 
-@pytest.mark.parametrize("factor", [2, 4.0, 1.7])
-@pytest.mark.parametrize("width", [4, 64, 128, 130])
+@cases("factor", [2, 4.0, 1.7])
+@cases("width", [4, 64, 128, 130])
 def test_dynamic_before_and_beyond_the_trained_length(width, factor):
     """A fresh model computes in Python numbers, a grown one with a length that is a tensor: not the same bits."""
     parameters = {"rope_type": "dynamic", "rope_theta": 5e5, "factor": factor}
@@ -117,8 +118,8 @@ YARNS = [
 ]
 
 
-@pytest.mark.parametrize("parameters", YARNS)
-@pytest.mark.parametrize(("width", "base"), list(itertools.product([2, 6, 64, 128], [1e4, 150000, 1e6])))
+@cases("parameters", YARNS)
+@cases("width, base", list(itertools.product([2, 6, 64, 128], [1e4, 150000, 1e6])))
 def test_yarn(width, base, parameters):
     ours = {("trained_length" if name.startswith("original") else name): value for name, value in parameters.items()}
     same(float32.yarn(width, base, **ours), *theirs("yarn", width, base, **parameters))
@@ -140,10 +141,8 @@ def test_yarn_refuses_what_transformers_cannot_compute():
         theirs("yarn", 25, 1e4, factor=4.0, original_max_position_embeddings=4096)
 
 
-@pytest.mark.parametrize(
-    "more", [{"factor": 32.0}, {"factor": 0.5}, {"attention_factor": 1.19}, {"factor": 4, "attention_factor": 1}]
-)
-@pytest.mark.parametrize(("width", "base"), [(96, 10000.0), (128, 10000), (25, 1e6)])
+@cases("more", [{"factor": 32.0}, {"factor": 0.5}, {"attention_factor": 1.19}, {"factor": 4, "attention_factor": 1}])
+@cases("width, base", [(96, 10000.0), (128, 10000), (25, 1e6)])
 def test_longrope(width, base, more):
     pairs = (width + 1) // 2
     short, long = [1.0 + 0.03 * i for i in range(pairs)], [1.1 * 1.2**i for i in range(pairs)]
@@ -178,10 +177,8 @@ def test_longrope_infers_its_factor_from_the_lengths():
     same(float32.longrope(64, 1e4, factors, factors, 4096, factor=131072 / 4096).at_length(1), values, scale)
 
 
-@pytest.mark.parametrize(
-    "numbers", [(8.0, 1.0, 4.0, 8192), (32, 1, 4, 8192), (3.3, 1.5, 2.5, 1000), (4, 2.0, 64.0, 131072)]
-)
-@pytest.mark.parametrize(("width", "base"), list(itertools.product([2, 25, 64, 128], [1e4, 500000, 1e6])))
+@cases("numbers", [(8.0, 1.0, 4.0, 8192), (32, 1, 4, 8192), (3.3, 1.5, 2.5, 1000), (4, 2.0, 64.0, 131072)])
+@cases("width, base", list(itertools.product([2, 25, 64, 128], [1e4, 500000, 1e6])))
 def test_llama3(width, base, numbers):
     factor, low, high, length = numbers
     same(
@@ -198,9 +195,9 @@ def test_llama3(width, base, numbers):
     )
 
 
-@pytest.mark.parametrize("factor", [1.0, 8, 2.5])
-@pytest.mark.parametrize("fraction", [0.0001, 0.25, 0.5, 0.77, 1.0])
-@pytest.mark.parametrize(("width", "base"), [(256, 1e6), (512, 1e6), (64, 1e4), (100, 1e4)])
+@cases("factor", [1.0, 8, 2.5])
+@cases("fraction", [0.0001, 0.25, 0.5, 0.77, 1.0])
+@cases("width, base", [(256, 1e6), (512, 1e6), (64, 1e4), (100, 1e4)])
 def test_proportional(width, base, fraction, factor):
     same(
         float32.proportional(width, base, fraction, factor),

@@ -96,12 +96,6 @@ def test_one_rounding_under_autocast(dtype):
         close(got.double(), exact, torch.finfo(dtype).eps * exact.abs().max().item())
 
 
-def test_matrix_learns():
-    encoding, at = filled(4, 2), spread(2, 2, 0.0, 1.0, corners=False)
-    x = torch.zeros(1, 4, 4, dtype=torch.float64, requires_grad=True)
-    assert torch.autograd.gradcheck(lambda x, _: encoding.embed(x, at).sin(), (x, encoding.matrix))
-
-
 def test_wrong_arguments():
     with pytest.raises(ValueError, match="d_model: expected an even number from 2, got 7"):
         RandomFourier(7)

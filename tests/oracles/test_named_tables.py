@@ -12,6 +12,7 @@ import pytest
 import torch
 
 import posenc
+from cases import cases
 from oracles.by_hand import close, draw
 from posenc import Positions
 from posenc.catalogue import lookup
@@ -326,7 +327,7 @@ ORACLES = {
 }
 
 
-@pytest.mark.parametrize("entry", lookup.ENTRIES, ids=lambda entry: entry.name)
+@cases("entry", lookup.ENTRIES)
 def test_every_name_has_an_oracle(entry):
     """A file of this folder that names it or, where it is a class, imports the class."""
     imported = re.compile(rf"^from posenc\S* import .*\b{entry.class_name}\b", re.MULTILINE)

@@ -3,6 +3,7 @@
 import pytest
 import torch
 
+from cases import cases
 from posenc import Attention, PerLayer, Positions, Stack, attend
 from posenc.attention import attend_rotated
 from posenc.catalogue import lookup
@@ -35,8 +36,8 @@ def of_other_heads() -> list[str]:
     return [name for name, made in ENCODINGS.items() if made.configuration.get("n_heads")]
 
 
-@pytest.mark.parametrize("heads", [2, 8])
-@pytest.mark.parametrize("name", of_other_heads())
+@cases("heads", [2, 8])
+@cases("name", of_other_heads())
 def test_queries_of_other_heads_than_it_was_built_for_are_refused(name, heads):
     """With fewer, the first heads' numbers would be taken; with more, there are none for the last."""
     q, axes = torch.zeros(1, heads, 3, 8), ENCODINGS[name].axes
@@ -50,15 +51,15 @@ WRONG_FOR_ALL = [(-1, 2), (2, 2), (3, 1), (0, 0), (0.0, 2), ("0", 2), (False, Tr
 OF_FOUR = [ALiBi(4), T5(4), TransformerXL(16, 4), Slopes(4), Stack(RoPE(4), T5(4)), PerLayer([NoPE(), ALiBi(4)])]
 
 
-@pytest.mark.parametrize("bounds", WRONG_FOR_ALL, ids=repr)
-@pytest.mark.parametrize("name", ENCODINGS)
+@cases("bounds", WRONG_FOR_ALL)
+@cases("name", ENCODINGS)
 def test_heads_that_are_no_slice_are_refused_by_every_encoding(name, bounds):
     with pytest.raises(ValueError, match="heads: expected whole numbers 0 <= start < stop"):
         ENCODINGS[name].heads(*bounds)
 
 
-@pytest.mark.parametrize("bounds", [(3, 6), (2, 9), (4, 5)], ids=repr)
-@pytest.mark.parametrize("encoding", OF_FOUR, ids=lambda encoding: type(encoding).__name__)
+@cases("bounds", [(3, 6), (2, 9), (4, 5)])
+@cases("encoding", OF_FOUR)
 def test_heads_beyond_the_last_are_refused(encoding, bounds):
     """heads(3, 6) of four heads was three copies of head 3."""
     with pytest.raises(ValueError, match="0 <= start < stop <= n_heads=4, got start="):
@@ -82,7 +83,7 @@ def test_attention_refuses_the_encodings_of_several_layers():
         attend(x, x, x, encoding.at_layer(0), at)
 
 
-@pytest.mark.parametrize("name", [name for name in ENCODINGS if "embed" in ENCODINGS[name].seams])
+@cases("name", [name for name in ENCODINGS if "embed" in ENCODINGS[name].seams])
 def test_tokens_of_integers_are_refused(name):
     """The encoding was added and cut off again: integers came back as they were."""
     at = Positions.arange(1, 3)

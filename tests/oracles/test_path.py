@@ -48,8 +48,7 @@ def reflections(encoding, x, order, documents, b: int, g: int, symmetric=True) -
     return found
 
 
-def papers(q, k, x, encoding, order, documents=None, reverse=False, symmetric=True) -> np.ndarray:
-    documents = [[0] * x.shape[1]] * x.shape[0] if documents is None else documents
+def papers(q, k, x, encoding, order, documents, reverse=False, symmetric=True) -> np.ndarray:
     logits, may = np.zeros((*q.shape[:3], k.shape[2])), sees(order, order, documents, documents)
     for b, h in each(*q.shape[:2]):
         made = reflections(encoding, x, order, documents, b, h // (H // G), symmetric)
@@ -72,37 +71,6 @@ def tensors(batch=2, length=8):
         draw(3, batch, G, length, D),
         draw(4, batch, length, M),
     )
-
-
-@pytest.mark.parametrize("impl", ["reference", "sdpa", "auto"])
-def test_every_pair_by_dense_products(impl):
-    q, k, v, x = tensors()
-    encoding, order = filled(), [range(8)] * 2
-    at = encoding.read_hidden(torch.from_numpy(x), Positions.arange(2, 8, 40))
-    got = attend(*map(torch.from_numpy, (q, k, v)), encoding, at, impl=impl)
-    close(got, attention(papers(q, k, x, encoding, order), v, sees(order, order)), atol=1e-11)
-
-
-@pytest.mark.parametrize("mistake", [{"reverse": True}, {"symmetric": False}], ids=str)
-def test_the_oracle_sees_a_broken_formula(mistake):
-    """The reflections in the other order; β without its 2."""
-    q, k, v, x = tensors()
-    encoding, order = filled(), [range(8)] * 2
-    got = attend(
-        *map(torch.from_numpy, (q, k, v)), encoding, encoding.read_hidden(torch.from_numpy(x), Positions.arange(2, 8))
-    )
-    with pytest.raises(AssertionError):
-        close(got, attention(papers(q, k, x, encoding, order, **mistake), v, sees(order, order)), atol=1e-3)
-
-
-def test_interleaved_documents_with_padding_in_a_mixed_order():
-    q, k, v, x = tensors(batch=1)
-    order, documents = [[3, 0, 5, 1, 7, 2, 6, 4]], [[0, 1, 0, 0, -1, 1, 0, 1]]
-    encoding = filled()
-    at = Positions(torch.tensor(order), torch.tensor(order), torch.tensor(documents))
-    got = attend(*map(torch.from_numpy, (q, k, v)), encoding, encoding.read_hidden(torch.from_numpy(x), at))
-    logits = papers(q, k, x, encoding, order, documents)
-    close(got, attention(logits, v, sees(order, order, documents, documents)), atol=1e-11)
 
 
 def test_the_place_of_queries_that_are_no_keys_by_counting():

@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import pytest
 from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS
 
+from cases import cases
 from posenc import frequencies
 from posenc.frequencies import Frequencies, rotary
 
@@ -114,9 +115,9 @@ def yarn_by_turns(width, base, factor, length, beta_fast, beta_slow, truncate):
 YARNS = [(32.0, 1.0, True), (32.0, 1.0, False), (16.0, 2.0, True), (64, 1, False), (4.0, 4.0, True), (7.5, 0.5, False)]
 
 
-@pytest.mark.parametrize(("beta_fast", "beta_slow", "truncate"), YARNS)
-@pytest.mark.parametrize("length", [300, 4096, 8192, 131072])
-@pytest.mark.parametrize(("width", "base"), PLAIN)
+@cases("beta_fast, beta_slow, truncate", YARNS)
+@cases("length", [300, 4096, 8192, 131072])
+@cases("width, base", PLAIN)
 def test_yarn_by_parts(width, base, length, beta_fast, beta_slow, truncate):
     options = {"beta_fast": beta_fast, "beta_slow": beta_slow, "truncate": truncate}
     for factor in (4.0, 32):
@@ -252,10 +253,8 @@ def llama3_by_wavelength(width, base, factor, low, high, length):
     return values
 
 
-@pytest.mark.parametrize(
-    "numbers", [(8.0, 1.0, 4.0, 8192), (32.0, 1, 4, 8192), (3.3, 1.5, 2.5, 1000), (4, 2.0, 64.0, 131072)]
-)
-@pytest.mark.parametrize(("width", "base"), [*PLAIN, (25, 1e4)])
+@cases("numbers", [(8.0, 1.0, 4.0, 8192), (32.0, 1, 4, 8192), (3.3, 1.5, 2.5, 1000), (4, 2.0, 64.0, 131072)])
+@cases("width, base", [*PLAIN, (25, 1e4)])
 def test_llama3_keeps_divides_and_blends(width, base, numbers):
     factor, low, high, length = numbers
     got = frequencies.llama3(rotary(width, base), *numbers)

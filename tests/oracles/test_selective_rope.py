@@ -11,7 +11,7 @@ from posenc import Positions, attend
 from posenc.encodings.rope import RoPE
 from posenc.encodings.selective_rope import SelectiveRoPE
 
-from .by_hand import attention, close, draw, products, sees, turned
+from .by_hand import close, draw, products, turned
 
 M, H, G, D = 8, 4, 2, 6
 
@@ -40,8 +40,7 @@ def angles(encoding, x, order, documents, b: int, t: int, g: int, base=500000.0,
     return [total[g * D // 2 + n] * base ** (-2 * n / D) for n in range(D // 2)]
 
 
-def papers(q, k, x, encoding, order, documents=None, **broken) -> np.ndarray:
-    documents = [[0] * x.shape[1]] * x.shape[0] if documents is None else documents
+def papers(q, k, x, encoding, order, documents, **broken) -> np.ndarray:
     new_q, new_k = np.zeros_like(q), np.zeros_like(k)
     for b, t in itertools.product(range(x.shape[0]), range(x.shape[1])):
         for h in range(H):
@@ -49,41 +48,6 @@ def papers(q, k, x, encoding, order, documents=None, **broken) -> np.ndarray:
         for g in range(G):
             new_k[b, g, t] = turned(k[b, g, t], angles(encoding, x, order, documents, b, t, g), "half")
     return products(new_q, new_k)
-
-
-def tensors(batch=2, length=7):
-    """q, k, v and the hidden states."""
-    return *(draw(seed, batch, heads, length, D) for seed, heads in ((1, H), (2, G), (3, G))), draw(4, batch, length, M)
-
-
-@pytest.mark.parametrize("impl", ["reference", "sdpa"])
-def test_every_token_by_its_sum_of_steps(impl):
-    q, k, v, x = tensors()
-    encoding, order = filled(), [range(7)] * 2
-    at = encoding.read_hidden(torch.from_numpy(x), Positions.arange(2, 7, 40))
-    got = attend(*map(torch.from_numpy, (q, k, v)), encoding, at, impl=impl)
-    close(got, attention(papers(q, k, x, encoding, order), v, sees(order, order)), atol=1e-11)
-
-
-@pytest.mark.parametrize("broken", [{"base": 1e4}, {"first": 1}], ids=str)
-def test_the_oracle_sees_a_broken_formula(broken):
-    q, k, v, x = tensors()
-    encoding, order = filled(), [range(7)] * 2
-    got = attend(
-        *map(torch.from_numpy, (q, k, v)), encoding, encoding.read_hidden(torch.from_numpy(x), Positions.arange(2, 7))
-    )
-    with pytest.raises(AssertionError):
-        close(got, attention(papers(q, k, x, encoding, order, **broken), v, sees(order, order)), atol=1e-3)
-
-
-def test_documents_padding_and_storage_order():
-    q, k, v, x = tensors(batch=1)
-    order, documents = [[3, 0, 5, 1, 6, 2, 4]], [[0, 1, 0, 0, -1, 1, 0]]
-    encoding = filled()
-    at = Positions(torch.tensor(order), torch.tensor(order), torch.tensor(documents))
-    got = attend(*map(torch.from_numpy, (q, k, v)), encoding, encoding.read_hidden(torch.from_numpy(x), at))
-    logits = papers(q, k, x, encoding, order, documents)
-    close(got, attention(logits, v, sees(order, order, documents, documents)), atol=1e-11)
 
 
 def test_steps_of_one_are_rope():

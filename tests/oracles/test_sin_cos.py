@@ -13,6 +13,7 @@ import pytest
 import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
 
+from cases import cases
 from posenc import Positions, kernels
 from posenc.encodings.rope import RoPE
 from posenc.encodings.sinusoidal import Sinusoidal
@@ -62,8 +63,8 @@ def way(request, monkeypatch):
 WIDE = [10000.0 ** (-i / 512) for i in range(512)]  # so many frequencies that a block holds few positions
 
 
-@pytest.mark.parametrize("length", [1, 2, 31, 32, 33, 63, 64, 65, 133])
-@pytest.mark.parametrize("start", [0, -70, 4000])
+@cases("length", [1, 2, 31, 32, 33, 63, 64, 65, 133])
+@cases("start", [0, -70, 4000])
 def test_every_block_goes_on_where_the_last_one_ends(length, start):
     got = consecutive(torch.tensor([start, 5]), length, WIDE, torch.float64)
     angle = np.array([range(start, start + length), range(5, 5 + length)])[..., None] * np.array(WIDE)
@@ -166,9 +167,9 @@ def spread(n: int) -> list[float]:
     return [10000.0 ** (-i / n) for i in range(n)]
 
 
-@pytest.mark.parametrize("apart", [False, True])
-@pytest.mark.parametrize("n", [1, 3, 64, 512, 600])
-@pytest.mark.parametrize("length", [1, 2, 31, 32, 33, 63, 64, 65, 129, 257])
+@cases("apart", [False, True])
+@cases("n", [1, 3, 64, 512, 600])
+@cases("length", [1, 2, 31, 32, 33, 63, 64, 65, 129, 257])
 def test_consecutive_positions_by_the_formula(n, length, apart):
     starts = [0, 999_000, -70]
     rows = [range(start, start + length) for start in starts]
@@ -190,8 +191,8 @@ def test_an_entry_does_not_know_how_many_follow(n, way):
         assert (short - long[:, :length]).abs().max() <= (0 if way == "native" else 1e-15)
 
 
-@pytest.mark.parametrize("dtype", [torch.int64, torch.int32, torch.float64])
-@pytest.mark.parametrize("n", [1, 3, 64, 512, 600])
+@cases("dtype", [torch.int64, torch.int32, torch.float64])
+@cases("n", [1, 3, 64, 512, 600])
 def test_arbitrary_positions_by_the_formula(n, dtype):
     rows = [
         [0, 1, -1, 2**31 - 1, -(2**31) + 1],

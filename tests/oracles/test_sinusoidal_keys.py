@@ -53,13 +53,3 @@ def test_reach_is_a_whole_number(sizes):
 def test_the_sinusoid_needs_two_frequencies():
     with pytest.raises(ValueError, match="d_model"):
         SinusoidalKeys(2, 1, left=3)
-
-
-def test_a_part_of_the_heads():
-    encoding, q = SinusoidalKeys(M, 3, d_head=D, left=4), torch.randn(1, 3, 5, D)
-    whole = encoding.bias(q, q, Positions.at(torch.arange(5)[None]), Positions.at(torch.arange(5)[None]))
-    part = encoding.heads(1, 3).bias(
-        q[:, 1:], q[:, 1:], Positions.at(torch.arange(5)[None]), Positions.at(torch.arange(5)[None])
-    )
-    for head in range(2):
-        assert whole(*map(torch.tensor, (0, head + 1, 3, 1))) == part(*map(torch.tensor, (0, head, 3, 1)))

@@ -4,6 +4,7 @@ import math
 
 import pytest
 
+from cases import cases
 from posenc import Attention
 from posenc.encodings.alibi import ALiBi
 from posenc.encodings.cope import CoPE
@@ -35,8 +36,8 @@ CASES = [(cls, size) for cls, (_, sizes) in CLASSES.items() for size in sizes]
 MAY_BE_ZERO = {(Shaw, "max_distance"), (Learned, "row_offset")}
 
 
-@pytest.mark.parametrize("wrong", [0, -1, 2.0, True, "8"], ids=repr)
-@pytest.mark.parametrize(("cls", "size"), CASES, ids=lambda value: getattr(value, "__name__", value))
+@cases("wrong", [0, -1, 2.0, True, "8"])
+@cases("cls, size", CASES)
 def test_a_size_that_is_no_count_is_refused_by_name(cls, size, wrong):
     if wrong == 0 and wrong is not False and (cls, size) in MAY_BE_ZERO:
         cls(**{**CLASSES[cls][0], size: 0})
@@ -62,8 +63,8 @@ NUMBERS = [
 ]
 
 
-@pytest.mark.parametrize("wrong", [0, -1.0, math.nan, math.inf, True, "1"], ids=repr)
-@pytest.mark.parametrize(("cls", "number"), NUMBERS, ids=lambda value: getattr(value, "__name__", value))
+@cases("wrong", [0, -1.0, math.nan, math.inf, True, "1"])
+@cases("cls, number", NUMBERS)
 def test_a_number_that_must_be_positive(cls, number, wrong):
     is_number = not isinstance(wrong, (bool, str)) and math.isfinite(wrong)
     kind = "positive" if number == "base" or is_number else "finite"

@@ -74,8 +74,6 @@ def test_segments_by_loops():
     at = Positions.at(torch.tensor([places]))
     got = attend(*map(torch.from_numpy, (q, k, v)), encoding, at)
     close(got, attention(add(products(q, k), term), v, sees([range(5)], [range(5)])))
-    part = attend(*(torch.from_numpy(x[:, 1:3]) for x in (q, k, v)), encoding.heads(1, 3), at)
-    close(part, got[:, 1:3].detach())
     close(attend(*map(torch.from_numpy, (q, k, v)), encoding, encoding.prepare(at, torch.float64)), got.detach())
     with pytest.raises(ValueError, match=r"reads 2 coordinate"):
         attend(*map(torch.from_numpy, (q, k, v)), encoding, Positions.arange(1, 5))

@@ -23,8 +23,7 @@ def filled() -> Wall:
     return encoding
 
 
-def papers(q, k, x, encoding, order, documents=None, first=1, sign=1) -> np.ndarray:
-    documents = [[0] * x.shape[1]] * x.shape[0] if documents is None else documents
+def papers(q, k, x, encoding, order, documents, first=1, sign=1) -> np.ndarray:
     logits, may = np.zeros((*q.shape[:3], k.shape[2])), sees(order, order, documents, documents)
     weight, offset = encoding.weight.detach().numpy(), encoding.offset.detach().numpy()
     for b, h, i, j in each(*logits.shape):
@@ -42,35 +41,6 @@ def papers(q, k, x, encoding, order, documents=None, first=1, sign=1) -> np.ndar
 def tensors(batch=2, length=8):
     """q, k, v and the hidden states."""
     return *(draw(seed, batch, heads, length, D) for seed, heads in ((1, H), (2, G), (3, G))), draw(4, batch, length, M)
-
-
-@pytest.mark.parametrize("impl", ["reference", "sdpa"])
-def test_every_pair_by_loops_over_channels(impl):
-    q, k, v, x = tensors()
-    encoding, order = filled(), [range(8)] * 2
-    at = encoding.read_hidden(torch.from_numpy(x), Positions.arange(2, 8, 40))
-    got = attend(*map(torch.from_numpy, (q, k, v)), encoding, at, impl=impl)
-    close(got, attention(papers(q, k, x, encoding, order), v, sees(order, order)))
-
-
-@pytest.mark.parametrize("mistake", [{"first": 0}, {"sign": -1}], ids=str)
-def test_the_oracle_sees_a_broken_formula(mistake):
-    q, k, v, x = tensors()
-    encoding, order = filled(), [range(8)] * 2
-    got = attend(
-        *map(torch.from_numpy, (q, k, v)), encoding, encoding.read_hidden(torch.from_numpy(x), Positions.arange(2, 8))
-    )
-    with pytest.raises(AssertionError):
-        close(got, attention(papers(q, k, x, encoding, order, **mistake), v, sees(order, order)), atol=1e-3)
-
-
-def test_interleaved_documents_with_padding_in_a_mixed_order():
-    q, k, v, x = tensors(batch=1)
-    order, documents = [[3, 0, 5, 1, 7, 2, 6, 4]], [[0, 1, 0, 0, -1, 1, 0, 1]]
-    at = Positions(torch.tensor(order), torch.tensor(order), torch.tensor(documents))
-    encoding = filled()
-    got = attend(*map(torch.from_numpy, (q, k, v)), encoding, encoding.read_hidden(torch.from_numpy(x), at))
-    close(got, attention(papers(q, k, x, encoding, order, documents), v, sees(order, order, documents, documents)))
 
 
 def test_blocks_give_what_single_queries_give_without_overflow():

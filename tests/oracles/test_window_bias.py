@@ -53,8 +53,6 @@ def test_table_by_loops(kind, impl):
     at = Positions.at(torch.tensor([places]))
     got = attend(*map(torch.from_numpy, (q, k, v)), encoding, at, causal=False, impl=impl)
     close(got, attention(logits, v, lambda b, i, j: True))
-    part = attend(*(torch.from_numpy(x[:, 1:3]) for x in (q, k, v)), encoding.heads(1, 3), at, causal=False, impl=impl)
-    close(part, got[:, 1:3].detach())
 
 
 SWINS = {
@@ -190,8 +188,6 @@ def test_continuous_by_loops(impl, trained):
     at = Positions.at(torch.tensor([places]))
     got = attend(*map(torch.from_numpy, (q, k, v)), encoding, at, causal=False, impl=impl)
     close(got, attention(logits, v, lambda b, i, j: True))
-    part = attend(*(torch.from_numpy(x[:, 1:3]) for x in (q, k, v)), encoding.heads(1, 3), at, causal=False, impl=impl)
-    close(part, got[:, 1:3].detach())
 
 
 @pytest.mark.parametrize("family", ["swinv2", "swin2sr"])

@@ -122,12 +122,12 @@ class Entry:
         """For menus: the Chinese one begins with the English name too."""
         return Words(self.title, f"{self.title} {self.page.title.zh.removeprefix(self.title).strip()}".strip())
 
-    @property
+    @cached_property
     def of_image(self) -> bool:
         """Whether its positions are made for the patches of one image."""
         return "height" in compile(self.positions, self.name, "eval").co_names
 
-    @property
+    @cached_property
     def of_pairs(self) -> bool:
         """Whether its positions carry a value of each pair of tokens, which coordinates do not say."""
         return "encoding" in compile(self.positions, self.name, "eval").co_names

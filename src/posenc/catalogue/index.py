@@ -24,33 +24,7 @@ WHOLE: tuple[Role, ...] = ("type", "code")
 """Roles of words that are typed as they are: no part of them is known, and they are no guess."""
 
 # What says nothing here, since everything is a positional encoding; and words of one meaning.
-EMPTY = frozenset(
-    [
-        "the",
-        "a",
-        "an",
-        "of",
-        "and",
-        "for",
-        "with",
-        "by",
-        "in",
-        "to",
-        "is",
-        "it",
-        "position",
-        "positional",
-        "pos",
-        "encoding",
-        "pe",
-        "encoder",
-        "decoder",
-        "embedding",
-        "encode",
-        "emb",
-        "embed",
-    ]
-)
+EMPTY = re.compile("the|a|an|of|and|for|with|by|in|to|is|it|pos(ition(al)?)?|pe|encod(e|er|ing)|decoder|emb(ed(ding)?)?")
 EMPTY_ZH = re.compile("位置|编码|嵌入|的")
 SAME = {
     "rotary": "rope",
@@ -126,7 +100,7 @@ class Found(NamedTuple):
     guess: bool
 
 
-@lru_cache(2**13)
+@lru_cache(2**14)
 def fold(word: str) -> str:
     """Its letters, digits and +, in lower case: RoPE-2D and rope2d are one."""
     return "".join(character for character in word.lower() if character.isalnum() or character == "+")
@@ -144,7 +118,7 @@ def meaning(word: str) -> frozenset[str]:
     word = re.sub(r"(?<=[a-z]{3})(?=[A-Z])", " ", word).lower()
     parts = PARTS.findall(re.sub(r"(\d)[ -]d\b", r"\1d", word))
     singular = (re.sub(r"(?<=[a-z]{3}[^su])s$", "", part) for part in parts)
-    told = (EMPTY_ZH.sub("", part) for part in singular if part not in EMPTY)
+    told = (EMPTY_ZH.sub("", part) for part in singular if not EMPTY.fullmatch(part))
     return frozenset(SAME.get(part, part) for part in told if part)
 
 
@@ -266,9 +240,11 @@ def _known(word: str, index: list[Term]) -> list[Term]:
 
     A type's parts do not count: audio is not pe_audio_encoder.
     """
+    folded, parts = fold(word), meaning(word)
+    near = (term for term in index if fold(term.written) == folded or meaning(term.written) == parts)
     matches = [
         (max(alike, term.role == "type"), term)
-        for term in index
+        for term in near
         if term.role != "topic"
         and (alike := _alike(word, term.written)) is not None
         and (alike < 2 or term.role not in WHOLE)

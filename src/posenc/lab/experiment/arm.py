@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -39,6 +40,7 @@ WINDOW = "window"  # an option of the lab: keys that a query sees, itself among 
 OF_THE_LAB = (TABLE_STD, WINDOW)
 
 
+@cache
 def trainable() -> tuple[str, ...]:
     """The names that a trial can train: they read one coordinate, which is all that tasks give, and keep the heads."""
     entries = (lookup.BY_NAME[name] for name in lookup.names())

@@ -10,6 +10,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+from diffusion_table import diffusion_table
 from envelopes import picture
 from gained_table import chains_table, results_table
 from laws_table import laws_table
@@ -41,6 +42,7 @@ def pages() -> dict[Path, str]:
     made = {}
     for language, suffix in LANGUAGES.items():
         made[HERE / f"backends{suffix}"] = with_table(HERE / f"backends{suffix}", table(language))
+        made[HERE / f"images{suffix}"] = with_table(HERE / f"images{suffix}", diffusion_table(language))
         recipes = HERE / f"recipes{suffix}"
         made[recipes] = with_table(recipes, scores_table(language))
         notes = HERE / f"from-the-notes{suffix}"

@@ -20,9 +20,9 @@ import posenc
 from cases import cases
 from posenc.catalogue.choose.choice import KINDS, Answers, holds, recommend, table, use
 from posenc.catalogue.choose.reading import READ
-from posenc.catalogue.commands import choose as command
 from posenc.catalogue.lookup import BY_NAME
 from posenc.cli import app
+from posenc.configs.commands import choose as command
 
 ROOT = Path(__file__).parents[1]
 

@@ -1,6 +1,7 @@
 """Transformers of diffusers, and Mistral's params.json: files that have no model_type.
 
-The expected numbers are formulas of the classes' code; the acceptance test runs that code, which pip downloads.
+The expected numbers are formulas of the classes' code; the acceptance tests run that of pipelines, which pip downloads;
+test_diffusion_models.py compares the functions of every class.
 """
 
 from __future__ import annotations
@@ -191,61 +192,6 @@ def diffusers(tmp_path_factory):
     sys.path.remove(str(folder))
 
 
-FRAMES = torch.stack([torch.arange(24) // 12, torch.arange(24) // 4 % 3, torch.arange(24) % 4], -1)  # 2 × 3 × 4 patches
-
-
-@pytest.mark.acceptance
-@pytest.mark.parametrize("name", PUBLISHED)
-def test_the_class_rotates_as_its_file_is_read(name, diffusers):
-    from diffusers.models import embeddings
-    from diffusers.models.transformers import (
-        transformer_flux,
-        transformer_flux2,
-        transformer_hunyuan_video,
-        transformer_wan,
-    )
-    from diffusers.models.transformers import transformer_qwenimage as qwen
-
-    coords, latents, sizes = FRAMES, torch.zeros(1, 16, 2, 6, 8), list(PUBLISHED[name][4])
-    x = torch.randn(1, 2, 24, sum(sizes), dtype=torch.float64, generator=torch.Generator().manual_seed(0))
-    rotated = embeddings.apply_rotary_emb
-    if name == "FLUX.1-dev":
-        tables = transformer_flux.FluxPosEmbed(10000, sizes)(coords)
-    elif name == "FLUX.2-dev":
-        coords = torch.randint(0, 40, (24, 4), generator=torch.Generator().manual_seed(1))
-        tables = transformer_flux2.Flux2PosEmbed(2000, sizes)(coords)
-    elif name == "Qwen-Image":
-        made = qwen.QwenEmbedRope(10000, sizes, scale_rope=True)
-        tables = torch.cat(made([(1, 5, 4)], torch.device("cpu"), max_txt_seq_len=4))
-        image = torch.stack([torch.zeros(20).long(), torch.arange(20) // 4 - 3, torch.arange(20) % 4 - 2], -1)
-        coords = torch.cat([image, (2 + torch.arange(4))[:, None].expand(4, 3)])  # text follows
-
-        def rotated(x, tables):
-            return qwen.apply_rotary_emb_qwen(x.transpose(1, 2), tables, use_real=False).transpose(1, 2)
-
-    elif name.startswith("Wan"):
-        tables = [table[0, :, 0] for table in transformer_wan.WanRotaryPosEmbed(128, (1, 2, 2), 1024)(latents)]
-    elif name == "HunyuanVideo":
-        tables = transformer_hunyuan_video.HunyuanVideoRotaryPosEmbed(2, 1, sizes, 256.0)(latents)
-    else:
-        tables = embeddings.get_3d_rotary_pos_embed(64, ((0, 0), (3, 4)), (3, 4), 2)
-    got = read(name).encoding(0).rotate(x, posenc.Positions.at(coords[None]), "query")
-    assert torch.allclose(got, rotated(x, tables).double(), atol=1e-6)  # their tables and products are fp32
-
-
-@pytest.mark.acceptance
-def test_the_class_adds_the_sinusoids_of_its_file(diffusers):
-    from diffusers.models.embeddings import PatchEmbed
-
-    made = PatchEmbed(height=128, width=128, patch_size=2, in_channels=16, embed_dim=1536, pos_embed_max_size=192)
-    keys = {"sample_size": 128, "patch_size": 2, "num_layers": 24, "attention_head_dim": 64, "num_attention_heads": 24}
-    spec = spec_of({"_class_name": "SD3Transformer2DModel", "pos_embed_max_size": 192, **keys})
-    rows, columns = torch.meshgrid(torch.arange(6) + 93, torch.arange(10) + 91, indexing="ij")
-    at = posenc.Positions.at(torch.stack([rows, columns], -1).reshape(1, 60, 2))
-    got = spec.encoding(0).embed(torch.zeros(1, 60, 1536, dtype=torch.float64), at)
-    assert torch.allclose(got, made.cropped_pos_embed(12, 20).double(), atol=1e-5)
-
-
 REFERENCES = ((4, 3), (1, 5))
 
 
@@ -293,18 +239,3 @@ def test_qwen_image_layered_turns_layers_and_their_image_by_msrope(layers, diffu
     x = torch.randn(1, 2, at.length, sum(sizes), dtype=torch.float64, generator=torch.Generator().manual_seed(0))
     theirs = qwen.apply_rotary_emb_qwen(x.transpose(1, 2), torch.cat([text, images]), use_real=False).transpose(1, 2)
     assert torch.allclose(read("Qwen-Image").encoding(0).rotate(x, at, "query"), theirs.double(), atol=1e-6)
-
-
-@pytest.mark.acceptance
-def test_ltx_video_turns_as_its_file_is_read(diffusers):
-    from diffusers.models.transformers import transformer_ltx as ltx
-
-    made = ltx.LTXVideoRotaryPosEmbed(2048)
-    tables = made(torch.zeros(1, 24, 2048), 2, 3, 4, rope_interpolation_scale=(8 / 24, 32, 32))
-    at = posenc.positions_by("ltx_ids", frames=2, height=3, width=4, frame_rate=24.0)
-    x = torch.randn(1, 24, 2048, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
-    heads = x.unflatten(-1, (32, 64)).transpose(1, 2)
-    got = spec_of({"_class_name": "LTXVideoTransformer3DModel"}).encoding(0).rotate(heads, at, "query")
-    theirs = ltx.apply_rotary_emb(x, tables).unflatten(-1, (32, 64)).transpose(1, 2).double()
-    fastest = math.pi / 2 * 10000 ** (torch.arange(1, 33).double() / 32)  # of each head; theirs are computed in fp32
-    assert ((got - theirs).abs().amax(dim=(0, 2, 3)) < 1e-6 * fastest).all()

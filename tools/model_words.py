@@ -1,7 +1,8 @@
-"""Writes two files of src/posenc/catalogue.
+"""Writes three files of src/posenc/catalogue.
 
 models.json    of each entry, the model types of `posenc inspect` whose defaults use it; under no name, those without
                attention
+diffusion.json of each entry, the image, video and audio models of diffusion_transformers.toml that use it
 classes.json   of each entry, the classes of the installed transformers that compute it
 
     python tools/model_words.py
@@ -21,38 +22,20 @@ from functools import cache
 from pathlib import Path
 
 from posenc.catalogue import lookup
-from posenc.configs import read_config
+from posenc.catalogue.index import fold
+from posenc.configs import read_config, spec_of
 from posenc.configs.errors import ConfigError
+from posenc.configs.families.diffusion_transformers import MODELS, ROWS
 from posenc.configs.family import reader_paths
-from posenc.configs.spec import PositionSpec, Rotation, Use
+from posenc.configs.reading import attention_free, entries_of
+from posenc.configs.spec import PositionSpec
 
 FILE = Path(__file__).parents[1] / "src/posenc/catalogue/models.json"
+DIFFUSION_FILE = FILE.with_name("diffusion.json")
 CLASSES_FILE = FILE.with_name("classes.json")
 TEXT = ("text_config", "language_config", "llm_config", "decoder", "text_model")  # the part that a model is known for
 PART = re.compile("([_-](text|vision|audio|image|encoder|decoder|model|thinker|talker|tokenizer))+$")
 CONTAINERS = ("encoder-decoder", "vision-encoder-decoder", "speech-encoder-decoder", "vision-text-dual-encoder")
-SCALINGS = ("linear", "dynamic", "yarn", "llama3", "longrope", "proportional")
-MAPS = {"sections": "mrope", "interleaved_sections": "interleaved_mrope", "axial": "axial_rope", "strided": "pixtral_rope"}
-CLASSES = {
-    "LearnedGrid": "vit",
-    "LearnedAxes": "learned_2d",
-    "WindowBias": "swin",
-    "DecomposedBias": "decomposed",
-    "LeRoPE": "lerope",
-}
-"""Classes that several entries build, and the one that is meant."""
-NONE = tuple(
-    f"none: {order}"
-    for order in (
-        "convolutions",
-        "a state space model",
-        "time mixing",
-        "gated matrix memories",
-        "linear layers",
-        "each token",
-    )
-)
-"""What readers of models without attention say of their coordinates."""
 TOWERS = ("posenc.configs.families.clip:", "posenc.configs.families.siglip:")
 """Readers of two towers, one of them of text; such a model is known for that of images."""
 TURNING = re.compile("(Rotary(Position|Positional)?|Rope(Position)?)Embedding$")
@@ -78,9 +61,18 @@ def types_by_entry() -> dict[str, list[str]]:
     return {entry.name: _whole(found[entry.name]) for entry in lookup.ENTRIES if entry.name in found} | {"": _whole(none)}
 
 
-def attention_free(spec: PositionSpec) -> bool:
-    """Whether its reader says that nothing in it has positions, and where order comes from."""
-    return not spec.layers and not spec.parts and spec.coordinates.en.startswith(NONE)
+def diffusion_models() -> dict[str, list[str]]:
+    """The names of models of each entry, in the catalogue's order; of how tokens are numbered where no entry turns them."""
+    found: dict[str, list[str]] = {}
+    for model, config in MODELS.items():
+        parts = list(_parts(spec_of(config)))
+        names = [name for part in parts for name in entries_of(part)]
+        if not any(layer.uses for part in parts for layer in part.layers):
+            names = ["nope"]
+        names += re.findall(r'positions_by\("(\w+)"', ROWS[config["_class_name"]].get("at", ""))
+        for name in names[:1]:
+            found.setdefault(name, []).append(model)
+    return {entry.name: found[entry.name] for entry in lookup.ENTRIES if entry.name in found}
 
 
 def _whole(types: list[str]) -> list[str]:
@@ -93,7 +85,7 @@ def entry_of(model_type: str) -> str | None:
     """The entry that a type uses by its defaults; None where it has none, or where it is no entry of the catalogue."""
     spec = _defaults(model_type)
     parts = sorted(_parts(spec), key=_known_for)
-    return next((name for part in parts for name in _entries(part)), None)
+    return next((name for part in parts for name in entries_of(part)), None)
 
 
 def _known_for(part: PositionSpec) -> int:
@@ -123,9 +115,9 @@ def classes() -> list[str]:
 def entry_of_class(name: str) -> str | None:
     """What a class computes: of a rotation, the entry of its model that turns; None where that is none, or not known."""
     if turning := TURNING.search(name):
-        model = lookup.fold(name[: turning.start()])
-        types = [one for one in reader_paths() if lookup.fold(one) in (model, model + "model", model + "config")]
-        turned = (entry for one in types for part in _parts(_defaults(one)) for entry in _entries(part))
+        model = fold(name[: turning.start()])
+        types = [one for one in reader_paths() if fold(one) in (model, model + "model", model + "config")]
+        turned = (entry for one in types for part in _parts(_defaults(one)) for entry in entries_of(part))
         kinds = ("rotated", "scaled", "preset")
         return next((entry for entry in turned if lookup.BY_NAME[entry].kind in kinds), None)
     if ROWS_AND_COLUMNS.search(name):
@@ -151,46 +143,8 @@ def _parts(spec: PositionSpec) -> Iterator[PositionSpec]:
         yield spec
 
 
-def _entries(spec: PositionSpec) -> list[str]:
-    """Those of its layers, the first that acts first; one entry where layers differ in a way that has a name."""
-    uses = [use for layer in spec.layers for use in layer.uses]
-    rotations = {use.rotation for use in uses if use.rotation is not None}
-    names = list(dict.fromkeys(name for use in uses if (name := _named(use))))
-    if "decoupled_rope" in names:  # not what only chooses its keys
-        return ["decoupled_rope"]
-    if names == ["rope"] and len({rotation.base for rotation in rotations}) > 1:
-        return ["gemma3"]
-    if names == ["rope"] and not all(layer.uses for layer in spec.layers if layer.attends):
-        return ["rnope_swa"]
-    return names
-
-
-def _named(use: Use) -> str | None:
-    own = use.encoding.rpartition(".")[2]
-    if own in CLASSES:
-        return CLASSES[own]
-    if own == "RoPE" and use.rotation is not None:
-        arguments = dict(use.arguments)
-        return "decoupled_rope" if arguments.get("trailing") else _of_rotation(use.rotation, arguments["d_head"])
-    entry = lookup.METHODS.get(own)
-    return entry and entry.name
-
-
-def _of_rotation(rotation: Rotation, d_head: int) -> str | None:
-    if rotation.kind == "configs.by_axis.by_axis":
-        return "axial_rope"
-    if "in_turns" in dict(rotation.maps):
-        return "dinov3_rope"
-    if rotation.maps:
-        return MAPS.get(rotation.maps[-1][0])
-    if rotation.kind in SCALINGS:
-        return rotation.kind
-    if rotation.kind != "rotary":
-        return None
-    return "partial" if rotation.width < d_head else "rope"
-
-
 if __name__ == "__main__":
-    for file, table in ((FILE, types_by_entry()), (CLASSES_FILE, classes_by_entry())):
-        rows = ",\n".join(f" {json.dumps(name)}: {json.dumps(words)}" for name, words in table.items())
+    made = ((FILE, types_by_entry()), (DIFFUSION_FILE, diffusion_models()), (CLASSES_FILE, classes_by_entry()))
+    for file, table in made:
+        rows = ",\n".join(f" {json.dumps(name)}: {json.dumps(words, ensure_ascii=False)}" for name, words in table.items())
         file.write_text(f"{{\n{rows}\n}}\n", "utf-8")

@@ -36,7 +36,7 @@ ROOMS = {
     "bench": "pictures",
     "explore": "explorer",
     "list": "catalogue",
-    "choose": "catalogue",
+    "choose": "configs",
     "show": "pictures",
     "convert": "configs",
     "export-tables": "configs",

@@ -132,12 +132,16 @@ def papers() -> dict[str, str]:
 def words() -> dict[str, dict[str, list[str]]]:
     """Of an entry: `models`, `people`, `topics` and `code` that it does not say itself, `types` of models that use it."""
     written = read(Path(__file__).with_name("words.toml"))
-    types, classes = (_table(file) for file in ("models.json", "classes.json"))
+    types, models, classes = (_table(file) for file in ("models.json", "diffusion.json", "classes.json"))
     types = {name: found for name, found in types.items() if name}
     return {
         name: (known := written.get(name, {}))
-        | {"types": types.get(name, []), "code": [*known.get("code", ()), *classes.get(name, ())]}
-        for name in (*written, *types, *classes)
+        | {
+            "types": types.get(name, []),
+            "models": [*known.get("models", ()), *models.get(name, ())],
+            "code": [*known.get("code", ()), *classes.get(name, ())],
+        }
+        for name in (*written, *types, *models, *classes)
     }
 
 
@@ -187,7 +191,7 @@ def terms(entries: Iterable[Entry], methods: Iterable[tuple[int, Method, Entry]]
 
 
 def _of_words(entries: Mapping[str, Entry]) -> list[Term]:
-    """The terms of words.toml, models.json and classes.json; of a topic, the entries are known in the order of the file."""
+    """The terms of words.toml and of the generated tables beside it; entries of a topic are in the order of the file."""
     terms_of_words = list[Term]()
     for place, (name, of_entry) in enumerate(words().items()):
         if name not in entries:

@@ -64,11 +64,15 @@ def family(*model_types: str) -> Callable[[Reader], Reader]:
 
 @functools.cache
 def _files() -> tuple[tuple[str, str], ...]:
-    """The modules of posenc.configs.families and their texts."""
+    """The modules of posenc.configs.families and their texts, with those of the tables beside them."""
     from posenc.configs import families
 
-    files = sorted(Path(families.__path__[0]).glob("[!_]*.py"))
-    return tuple((f"{families.__name__}.{file.stem}", file.read_text(encoding="utf-8")) for file in files)
+    names = {file.stem for file in Path(families.__path__[0]).glob("[!_]*.py")}
+    texts: dict[str, str] = {}
+    for file in sorted(Path(families.__path__[0]).glob("[!_]*.*")):
+        if file.stem in names and file.suffix in (".py", ".toml"):
+            texts[file.stem] = texts.get(file.stem, "") + file.read_text(encoding="utf-8")
+    return tuple((f"{families.__name__}.{name}", text) for name, text in texts.items())
 
 
 @functools.cache

@@ -35,9 +35,10 @@ MOST = {  # sizes beyond are slips
 
 @functools.cache
 def facts() -> dict[str, dict[str, Any]]:
-    """The defaults of each configuration class of transformers, and of what only its next release has (both generated)."""
+    """The defaults of each configuration class of transformers, of what only its next release has, and of each class of
+    diffusers' transformers (all generated)."""
     classes: dict[str, dict[str, Any]] = {}
-    for name in ("defaults.json", "defaults_newer.json"):
+    for name in ("defaults.json", "defaults_newer.json", "defaults_diffusers.json"):
         classes |= json.loads(resources.files("posenc.configs").joinpath(name).read_text(encoding="utf-8"))
     return classes
 

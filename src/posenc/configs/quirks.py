@@ -115,6 +115,18 @@ def in_each_part(d_head: int, f: Frequencies, *, layout: Layout = "half") -> Cha
     return ChannelRotation(d_head, _twice_each_axis(f, "in_each_part"), layout=layout, parts=f.n_axes)
 
 
+def neighbours(d_head: int, f: Frequencies, *, layout: Layout = "half") -> ChannelRotation:
+    """ERNIE-Image's map: channels 2i and 2i + 1 have the angle of pair i, and the halves of the head are partners.
+
+    The partners c and c + d_head/2 so rotate by different angles.
+    """
+    axes = f.axes or (0,) * len(f)
+    twice = [(value, axis) for value, axis in zip(f.values, axes, strict=True) for _ in range(2)]
+    values, axes = zip(*twice, strict=True)
+    values_from = f"{f.values_from}, neighbours(), one for each channel"
+    return ChannelRotation(d_head, replace(f, values=values, axes=axes, values_from=values_from), layout=layout)
+
+
 def _twice_each_axis(f: Frequencies, name: str) -> Frequencies:
     """The frequencies of each channel: those of one axis twice in a row, then those of the next."""
     every = list(zip(f.values, f.axes or (0,) * len(f), strict=True))

@@ -23,6 +23,6 @@ def spectrum(width: int, base: float = 10000.0, *, axes: int = 3, arithmetic: Ar
     turns = [axis for _ in range(n) for axis in range(axes)]
     return Frequencies(
         (0.0,) * still + tuple(values),
-        axes=(0,) * still + tuple(turns),
+        axes=(0,) * still + tuple(turns) if axes > 1 else (),
         values_from=f"spectrum(width={width}, base={base:g})",
     )

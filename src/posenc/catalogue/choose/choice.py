@@ -5,8 +5,10 @@ Reading it imports no torch.
 
 from __future__ import annotations
 
+import json
 import re
-from dataclasses import asdict, dataclass
+import shlex
+from dataclasses import asdict, dataclass, field
 from functools import cache, cached_property
 from pathlib import Path
 from string import Template
@@ -43,11 +45,13 @@ OF: dict[Kind, str] = {"none": "none", "added": "added", "relative": "bias", "bi
 OWN = dict.fromkeys(("convolutional", "conditional", "lepe"), "convolution") | {"irope": "chunks", "detr": "normalized"}
 OWN |= dict.fromkeys(("fox", "bidirectional_fox", "path_fox", "stick_breaking"), "gates") | {"rope_mixed": "mixed"}
 """Of trained encodings that need advice of their own, not that of their kind."""
-VIDEO = ("mochi", "cosmos", "opensora")
+VIDEO = ("opensora",)
 """How the names of diffusion models begin that generate video and have no reader."""
 METHOD = {name: name for name in METHODS} | {"dynamic": "yarn", "adjusted_base": "ntk"}
 """The method of posenc inspect --extend-to for a name: code that reads yarn reads dynamic; a larger base is its ntk."""
-EXAMPLE = {"batch": 2, "length": 16, "height": 4, "width": 4}
+AXES = ("riflex", "dype")
+"""What changes one coordinate and leaves the others."""
+EXAMPLE = {"batch": 2, "length": 16, "height": 4, "width": 4, "frames": 4, "text": 8, "fps": 24}
 """Sizes of printed code."""
 Rule = dict[str, Any]
 
@@ -90,6 +94,7 @@ class Answers:
     wanted   tokens of the longest example in use; None: as in training
     tuned    whether a trained model is trained further
     kernel   plain: queries, keys, values and a causal mask; slopes: ALiBi's slopes too; any: a bias of any kind
+    read     what the reader says of the trained model's own file; None: what it says of a model of that name
 
     Raises ValueError, naming the answer, for one that there is not.
     """
@@ -102,6 +107,7 @@ class Answers:
     wanted: int | None = None
     tuned: bool = True
     kernel: Kernel = "any"
+    read: Reading | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         for name, kinds in KINDS.items():
@@ -113,7 +119,7 @@ class Answers:
                 raise ValueError(f"{name}: expected a whole number from 1, got {shown(got)}")
         if not isinstance(self.of, str):
             raise ValueError(f"of: expected the name of a model or of an encoding, got {shown(self.of)}")
-        if self.of and not (own_of(self.of) or self.reading or without_positions(self.of) or _numbers_tokens(self.of)):
+        if self.of and not (self.reading or own_of(self.of) or without_positions(self.of) or _numbers_tokens(self.of)):
             raise ValueError(
                 f"of: no model and no encoding is called {shown(self.of)}{hint(self.of)}; posenc list --all shows all names"
             )
@@ -130,13 +136,14 @@ class Answers:
     @cached_property
     def entry(self) -> Entry:
         """The encoding of the trained model; of a model whose encoding has no name, how it numbers tokens."""
-        entry = (own_of(self.of) or entry_of(self.of)) if self.of else None
+        name = self.read.entry if self.read else self.of
+        entry = (own_of(name) or entry_of(name)) if name else None
         return entry or BY_NAME["vit" if self.domain == "image" else "rope"]
 
     @cached_property
     def reading(self) -> Reading | None:
         """What the trained model's reader says; None for an encoding, and a model without a reader."""
-        return reading(self.of) if self.of else None
+        return self.read or (reading(self.of) if self.of else None)
 
     @property
     def scaling(self) -> Entry | None:
@@ -146,7 +153,7 @@ class Answers:
     @property
     def _of(self) -> str:
         """The kind of the trained model's encoding: a fixed bias has no table that ends."""
-        if self.of and without_positions(self.of):
+        if self.of and not self.read and without_positions(self.of):
             return "nothing"
         if self.reading and (known := self.reading.kind(self.domain)):
             return known
@@ -158,7 +165,7 @@ class Answers:
     def told(self) -> dict[str, Any]:
         """What the rows of rules.toml ask for. An image of fewer patches is another size too."""
         longer = self.factor != 1 if self.domain == "image" else self.factor > 1
-        video = self.reading.video is not None if self.reading else fold(self.of).startswith(VIDEO)
+        video = self.reading.video if self.reading else fold(self.of).startswith(VIDEO)
         makes_video = self.domain == "diffusion" and video
         return {
             "domain": "video" if makes_video else self.domain,
@@ -204,7 +211,7 @@ class Advice(NamedTuple):
 
 @cache
 def table() -> dict[str, Any]:
-    """rules.toml: `rule`, the rows; `measures`; `use`, and `of_a_model` for one whose reader is known."""
+    """rules.toml: `rule`, the rows; `measures`; `use`; `of_a_model` and `of_axes` for one whose reader is known."""
     return read(Path(__file__).with_name("rules.toml"))
 
 
@@ -248,7 +255,7 @@ def recommend(answers: Answers) -> Advice:
             say(
                 "{model} has {title} already. A new scaling replaces it: its factor counts from the length before {title} "
                 "(original_max_position_embeddings).",
-                model=answers.of,
+                model=answers.read.name if answers.read else answers.of,
                 title=scaling.title,
             )
         )
@@ -295,29 +302,59 @@ def use(name: str, answers: Answers, *, changes: bool = True) -> str:
     """At most three lines of Python that make it, and the positions that it reads; of a trained model, where only its
     configuration has what it needs, the command that reads that: of one that nothing `changes`, what it has."""
     model, wanted = answers.reading, answers.wanted or answers.trained
+    if model and model.call and not changes:
+        return _named(model.call) + (f"\nat = {_sized(model.at)}" if model.at else "")
     if name in METHOD and answers.start == "trained" and answers.of and answers.told["length"] == "longer":
         of_tokens = model.methods is not None if model else answers.entry.name != "rope" and answers.entry.axes == 1
+        file = shlex.quote(model.file) if model else "config.json"
         if model and not changes:
-            return "posenc inspect config.json"
+            return f"posenc inspect {file}"
         if of_tokens or answers.scaling:
-            return f"posenc inspect config.json --extend-to {wanted} --method {METHOD[name]}"
+            return f"posenc inspect {file} --extend-to {wanted} --method {METHOD[name]}"
     values: dict[str, Any] = {"factor": f"{max(answers.factor, 1.0):g}", "trained": answers.trained, "wanted": wanted}
     values |= {"side": f"{max(answers.factor, 1.0) ** 0.5:.4g}", "rows": max(round(answers.trained**0.5), 1)}
     values |= {"axes": 2 if answers.domain == "image" else 3, "causal": _causal(BY_NAME[name], answers)}
     values |= {"window": max(answers.trained // 2, 1), "group": max(2 * round(answers.factor), 2)}
     written = table()["use"].get(name) or _plain_use(BY_NAME[name], answers)
-    if model and answers.start == "trained" and (model.video if name == "riflex" else model.layer):
-        written = table()["of_a_model"].get(name, written)
-        video: dict[str, Any] = {"sizes": (), "base": 0.0, "repeats": answers.trained, **(model.video or {})}
-        values |= video | {"layer": model.layer, "sizes": tuple(video["sizes"]), "d_head": sum(video["sizes"])}
+    if model and answers.start == "trained" and (model.axes or (model.layer and name not in AXES)):
+        one = len(model.axes.get("sizes", ())) == 1
+        written = table()["of_axes" if one or name in AXES else "of_a_model"].get(name, written)
+        values |= _of_axes(model.axes, answers.trained) | {"layer": model.layer, "file": json.dumps(model.file)}
     if name == "riflex" and (why := _repeats_later(values)):
         return f"# nothing to change: {why}"
     return Template(written).substitute(values).strip()
 
 
+def _named(call: str) -> str:
+    """The call of a model, after its imports, whose result is called encoding."""
+    imports, line, expression = call.rpartition("\n")
+    return f"{imports}{line}encoding = {expression}"
+
+
+def _of_axes(axes: Mapping[str, Any], trained: int) -> dict[str, Any]:
+    """The words of a model with a spectrum for each coordinate: the first counts frames, or images; the last two rows and
+    columns, which `side` stretches, or the two in the middle where a fourth counts words."""
+    if not axes:
+        return {}
+    sizes, bases, around = axes["sizes"], axes["bases"], _named(axes["around"])
+    last = len(sizes) - (len(sizes) == 4)
+    spectra = [f"posenc.frequencies.rotary({size}, {base:.10g})" for size, base in zip(sizes, bases, strict=True)]
+    stretched = ", ".join("side" if axis in (last - 2, last - 1) else one for axis, one in enumerate(spectra))
+    return {
+        "frequencies": axes["frequencies"],
+        "side_of": spectra[last - 1],
+        "raised": f"posenc.frequencies.rotary({sizes[0]}, {16 * bases[0]:.10g})",
+        "longer": around.replace("FREQUENCIES", "longer"),
+        "wider": around.replace("FREQUENCIES", f"posenc.frequencies.of_axes({stretched})"),
+        "channels": sizes[0],
+        "base": bases[0],
+        "repeats": axes.get("repeats", trained),
+    }
+
+
 def _repeats_later(values: Mapping[str, Any]) -> str:
     """Why RIFLEx has nothing to slow down: the pair turns once in the wanted length already; "" where it has."""
-    trained = frequencies.separate(values["sizes"], values["base"]) if "sizes" in values else frequencies.rotary(64, 256.0)
+    trained = frequencies.rotary(values.get("channels", 64), values.get("base", 256.0))
     try:
         frequencies.riflex(trained, values["wanted"], repeats=values.get("repeats", values["trained"]))
     except ValueError as error:
@@ -335,13 +372,18 @@ def _plain_use(entry: Entry, answers: Answers) -> str:
         return f"# posenc list {entry.name}"
     both_ways = ", bidirectional=True" if "bidirectional" in facts(entry)["options"] and not answers.causal else ""
     layers, of_layer = (", n_layers=12", ".at_layer(0)") if entry.kind == "preset" else ("", "")
-    named = re.compile(rf"\b({'|'.join(EXAMPLE)})\b(?!=)")  # the name of an argument stays
-    positions = named.sub(lambda match: str(EXAMPLE[match[0]]), " ".join(entry.positions.split()))
+    positions = _sized(" ".join(entry.positions.split()))
     return (
         f'encoding = posenc.create("{entry.name}", d_model=512, n_heads=8{layers}{both_ways})\n'
         f"at = {positions}\n"
         f"y = posenc.Attention(512, 8, encoding{of_layer})(x, at, causal={_causal(entry, answers)})"
     )
+
+
+def _sized(positions: str) -> str:
+    """Positions of an example's sizes; the name of an argument stays."""
+    named = re.compile(rf"\b({'|'.join(EXAMPLE)})\b(?!=)")
+    return named.sub(lambda match: str(EXAMPLE[match[0]]), positions)
 
 
 def cost(name: str) -> Words | None:
@@ -353,4 +395,5 @@ def cost(name: str) -> Words | None:
 
 
 def as_json(answers: Answers, advice: Advice) -> dict[str, Any]:
-    return {"answers": asdict(answers) | {"model": answers.told["model"]}, "advice": advice.as_json()}
+    given = {name: value for name, value in asdict(answers).items() if name != "read"}
+    return {"answers": given | {"model": answers.told["model"]}, "advice": advice.as_json()}

@@ -1,7 +1,7 @@
 """What a trained model's configuration says that its name does not: `posenc choose` advises by it.
 
-readings.json is written by tools/model_readings.py from the readers of `posenc inspect`. A model has a reader if it has a
-row, or if its name is a model type.
+readings.json is written by tools/model_readings.py from the readers of `posenc inspect`; of a file they are asked at once
+(posenc.configs.reading). A model has a reader if it has a row, or if its name is a model type.
 """
 
 from __future__ import annotations
@@ -33,9 +33,13 @@ class Reading:
     layer    Python, after `posenc.read_config("config.json")`, of the encoding of a layer that turns and sees everything;
              None where that is more than one RoPE of one axis
     scaled   the scaling that the configuration has already
-    video    of a model that generates videos: `sizes`, the channels of each axis; `base`; where RIFLEx's authors say it,
-             `repeats`, the latent frame at which longer videos begin to repeat. {} where nothing turns by frames; None for
-             other models
+    video    whether it generates videos
+    call     Python that builds the encoding of a class of diffusers, after its imports; at: its positions, for `frames`,
+             `height`, `width`, `text` words and `fps`
+    axes     where a spectrum for each coordinate turns: `sizes`, channels of each; `bases`; `frequencies`, Python; around:
+             the call with FREQUENCIES for them; where RIFLEx's authors say it, `repeats`, the latent frame at which longer
+             videos begin to repeat
+    file     what its user gave: a folder or a file; entry: the encoding of its layers, of the catalogue
     """
 
     name: str
@@ -43,7 +47,12 @@ class Reading:
     methods: tuple[str, ...] | None = METHODS
     layer: str | None = ".encoding(0)"
     scaled: str = ""
-    video: dict[str, Any] | None = None
+    video: bool = False
+    call: str = ""
+    at: str = ""
+    axes: dict[str, Any] = field(default_factory=dict)
+    file: str = "config.json"
+    entry: str = ""
 
     def kind(self, domain: str) -> str | None:
         """What the part that has the tokens of a domain is, where only the reader knows."""

@@ -119,6 +119,10 @@ class Page:
             self.encoding(encoding)
         for group in part["groups"]:
             self.group(group, part)
+        if part["code"]:
+            self.console.print(_indented(self.say("built by")))
+        for line in "\n".join(part["code"]).splitlines():
+            self.console.print(Text(f"    {line}", style="cyan"), soft_wrap=True)
         self.console.print()
 
     def group(self, group: dict[str, Any], part: dict[str, Any]) -> None:

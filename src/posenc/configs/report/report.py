@@ -9,6 +9,7 @@ from dataclasses import asdict, replace
 from typing import Any
 
 from posenc.configs import Layer, PositionSpec, Remark, Rotation, Use
+from posenc.configs.as_python import as_python
 from posenc.configs.report.limit import Limit, limit
 from posenc.configs.report.meaning import leaving, meaning
 from posenc.configs.report.names import SEAMS, SENTENCES, origin, sentence
@@ -116,7 +117,20 @@ def described(path: str, spec: PositionSpec, length: int | None, language: Langu
             }
             for layer, numbers in grouped(inside(spec))
         ],
+        "code": code(spec),
     }
+
+
+def code(spec: PositionSpec) -> list[str]:
+    """Of a class of diffusers, Python that builds each of its encodings, and its positions; [] for other models."""
+    if not spec.family[:1].isupper():
+        return []
+    from posenc.configs.families.diffusion_transformers import ROWS, positions_of
+
+    if spec.family not in ROWS:
+        return []
+    calls = dict.fromkeys(as_python(use) for layer in spec.layers for use in layer.uses)
+    return [*calls, *(f"at = {at}" for at in [positions_of(spec)] if at)]
 
 
 def at_input(spec: PositionSpec) -> list[Use]:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from posenc.catalogue.say import say
+from posenc.configs.say import say
 from posenc.support.checks import shown
 from posenc.support.languages import Language, Words
 from posenc.terminal.language import chosen_language
@@ -46,7 +47,10 @@ def command(
     model: Annotated[str, typer.Option(help="decoder, encoder or encoder-decoder.", show_default=False)] = "",
     start: Annotated[str, typer.Option(help="scratch, or trained: there is a trained model.", show_default=False)] = "",
     of: Annotated[
-        str, typer.Option(help="The trained model or its encoding: llama, bert, alibi.", show_default=False)
+        str,
+        typer.Option(
+            help="The trained model or its encoding: llama, bert, alibi; or its folder, or config.json.", show_default=False
+        ),
     ] = "",
     trained: Annotated[int | None, typer.Option(min=1, help="Tokens of a training example.", show_default=False)] = None,
     wanted: Annotated[
@@ -66,7 +70,8 @@ def command(
 
     In a terminal, asks what no option answers; elsewhere, and with --json, takes: text, a decoder, 2048 tokens in training
     and as many in use, from scratch, any kernel. "trained" means a model with RoPE, or a grid of images, unless --of says
-    more. Every answer is a row of src/posenc/catalogue/choose/rules.toml.
+    more. Of a folder or a config.json, what its own settings say decides, and the length it was trained on is known. Every
+    answer is a row of src/posenc/catalogue/choose/rules.toml.
 
     Examples:  posenc choose   ·   posenc choose --of llama --trained 4096 --wanted 32768 --json
     """
@@ -77,6 +82,8 @@ def command(
     options = {"domain": domain, "start": start or ("trained" if of else ""), "of": of, "model": model, "trained": trained,
                "wanted": wanted, "tuned": tuned, "kernel": kernel}  # fmt: skip
     answers_given: dict[str, Any] = {name: value for name, value in options.items() if value not in ("", None)}
+    if of and is_file(of):
+        answers_given |= of_file(of, answers_given)
     try:
         answers = Answers(**answers_given)
     except ValueError as error:
@@ -84,7 +91,7 @@ def command(
         raise typer.BadParameter(why, param_hint=f"--{name}") from None
     if not as_json and all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stdout)):
         answers = prompted(answers_given, language)
-    if (match := matched(answers.of)) and match.guess:
+    if answers.read is None and (match := matched(answers.of)) and match.guess:
         echo(guess(answers.of, match).in_language(language), err=True)
     advice = recommend(answers)
     if as_json:
@@ -93,6 +100,22 @@ def command(
     from rich.console import Console
 
     show(Console(highlight=False, emoji=False), advice, language)
+
+
+def is_file(of: str) -> bool:
+    """Whether it is meant as a path: one that is there, or that no name looks like."""
+    return Path(of).exists() or of.endswith(".json") or of.startswith(("./", "../", "/", "~"))
+
+
+def of_file(of: str, given: dict[str, Any]) -> dict[str, Any]:
+    """What the model's own file answers: what its reader says, and the trained length, unless one is given."""
+    from posenc.configs import source, spec_of
+    from posenc.configs.reading import part_for, reading_of
+
+    config = source.load(Path(of).expanduser())
+    trained = part_for(spec_of(config), "text")[1].trained_length
+    length = {"trained": trained} if trained and "trained" not in given else {}
+    return {"read": reading_of(of, config), **length}
 
 
 def guess(word: str, match: Found) -> Words:

@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 
 from lab_results import TASKS, Asked, write
+from posenc.lab.engines import LATE
 from posenc.lab.findings import property_sentences, statistics
 from posenc.lab.findings.assemble import findings
 from posenc.lab.findings.comparing import best
@@ -733,6 +734,14 @@ def test_a_missing_package_is_no_failure_of_the_encoding(tmp_path: Path) -> None
     assert {cell["state"] for cell in arm["cells"].values()} == {"cannot: T5 needs a package"}
     assert {one["why"] for one in found["missing"]} == {"cannot: T5 needs a package"}
     assert found["tasks"][0]["gate"]["best"] == "rope"
+
+
+def test_what_a_budget_left_out_did_not_run_and_did_not_fail(tmp_path: Path) -> None:
+    found = found_in(tmp_path, crashed={("language_model", "t5", seed): LATE for seed in range(3)})
+    assert {row["why"] for row in found["missing"] if row["arm"] == "t5"} == {"not run"}
+    (row,) = (row for row in found["answer"]["rows"] if row["arm"] == "t5")
+    assert row["word"]["en"] == "not run"
+    assert found["answer"]["next"]["en"].startswith("Next: the same command again")
 
 
 def test_a_crash_says_why_in_every_cell(tmp_path: Path) -> None:

@@ -51,6 +51,7 @@ class Logger(StrEnum):
 DEFAULTS = {"first_seed": 0, "text": "library", "properties": False}  # settings that are written only if they are set
 
 GROWING = ("seeds", "fewer_seeds", "encodings", "about")  # settings that may differ where a folder's experiment grows
+ADVICE = ("enough_steps", "least_steps")  # settings of a task that decide no trial
 
 
 @dataclass(frozen=True)
@@ -360,8 +361,14 @@ def examined(wanted: Wanted) -> tuple[Folder, dict[str, Any] | None]:
 
 
 def grown_alone(theirs: dict[str, Any], ours: dict[str, Any]) -> bool:
-    """Whether two experiments differ in nothing but seeds, encodings and their description."""
+    """Whether two experiments differ in nothing but seeds, encodings, their description and advice."""
+    theirs, ours = without_advice(theirs), without_advice(ours)
     return not differences(theirs, ours | {name: theirs[name] for name in GROWING if name in theirs})
+
+
+def without_advice(settings: dict[str, Any]) -> dict[str, Any]:
+    plans = [{name: value for name, value in plan.items() if name not in ADVICE} for plan in settings["tasks"]]
+    return settings | {"tasks": plans}
 
 
 def differences(theirs: dict[str, Any], ours: dict[str, Any]) -> list[str]:

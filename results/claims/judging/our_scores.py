@@ -121,7 +121,7 @@ def rise(arm: Found, length: int) -> Score:
     if str(length) not in arm["rise"]:
         raise no_number(arm["name"], arm["cells"].get(str(length), {}).get("state"))
     lost = arm["rise"][str(length)]
-    return Score(lost["mean"], lost["seeds"], lost["rows"])
+    return Score(lost["mean"], lost["seeds"], lost.get("rows") or ())
 
 
 def no_number(name: str, state: str | None) -> Untested:

@@ -330,15 +330,20 @@ def examined(wanted: Wanted) -> tuple[Folder, dict[str, Any] | None]:
     """The folder for this experiment, and what has to be written into it first, if anything.
 
     The same experiment with more seeds or encodings takes the place of the one that is there: it has all of its trials.
-    Raises ValueError if the folder holds another experiment or was trained on another text.
+    Raises ValueError if the folder holds another experiment or was trained on another text, and in a new folder for a task
+    whose answers need no position.
     """
     from posenc.lab.records.results import Folder, expected
     from posenc.lab.run.budget import planned_before
     from posenc.lab.run.sweep import read_text
+    from posenc.lab.tasks.shortcuts import given_away
 
     folder = Folder(wanted.out)
     manifest = folder.experiment()
     if manifest is None:
+        for plan in wanted.experiment.tasks:  # a folder that is there goes on with what it has
+            if away := given_away(plan.task):
+                raise ValueError(f"tasks: {away}")
         folder.was_empty = True
         return folder, None
     experiment = planned_before(wanted.experiment, manifest) or wanted.experiment

@@ -6,7 +6,7 @@ found    of a passkey and of recall the share of rows that are right where the a
          longest input
 kept     the score at the longest length as a share of the score at the trained length, for tasks scored by exact match
 
-The last two are the mean over seeds with its 95 % interval (t), which ends at 0 and 100 %.
+The last two are the mean over seeds with its 95 % interval over these (t), which ends at 0 and 100 %.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ import numpy as np
 
 from posenc.lab import tasks
 from posenc.lab.experiment.change import Change
-from posenc.lab.findings.answer import over_seeds
+from posenc.lab.findings.answer import bounded
 from posenc.lab.findings.criteria import ENOUGH
-from posenc.lab.findings.statistics import bootstrap, interval
+from posenc.lab.findings.statistics import Paired, bootstrap, interval
 from posenc.lab.findings.titles import change_title, title
 from posenc.lab.report.beyond import PREDICTORS
 from posenc.lab.report.markdown import grid
@@ -190,7 +190,7 @@ def _share(line: Mapping[str, str]) -> str:
 
 def _written(shares: list[float]) -> str:
     """54 % (51 – 57)."""
-    low, high = over_seeds("exact", shares) or (np.nan, np.nan)
+    low, high = bounded("exact", Paired(shares)) or (np.nan, np.nan)
     return f"{100 * np.mean(shares):.0f} % ({100 * low:.0f} – {100 * high:.0f})"
 
 

@@ -24,7 +24,7 @@ from posenc.lab.commands.compare import STEPS
 from posenc.lab.experiment import read_experiment
 from posenc.lab.findings.answer import answer
 from posenc.lab.findings.assemble import findings
-from posenc.lab.findings.statistics import holm, paired_p
+from posenc.lab.findings.statistics import Paired, holm
 from posenc.lab.report.page import page
 from posenc.lab.run import budget
 from posenc.terminal.sparkline import sparkline
@@ -91,8 +91,8 @@ def test_sentences_say_what_is_told_apart_and_what_not() -> None:
     half = 2.7764451 * np.std(behind, ddof=1) / np.sqrt(5)
     assert said["can"]["en"] == (
         "This can tell: at 16× the trained length, RoPE + YaRN (99.6% right) is ahead of ALiBi, RoPE; "
-        f"of RoPE by {100 * behind.mean():.0f} ± {100 * half:.0f} points (95 % interval). Paired by seed, Holm's "
-        "correction for 10 pairs."
+        f"of RoPE by {100 * behind.mean():.0f} ± {100 * half:.0f} points (95 % interval; paired by seed, Holm's "
+        "correction for 10 pairs)."
     )
     assert said["cannot"]["en"] == (
         "This cannot tell RoPE + YaRN from KERPLE, NoPE, nor other tasks or larger models: this is one task (Passkey), in "
@@ -145,13 +145,13 @@ def test_paired_p_is_scipys(pairs: list[tuple[float, float]]) -> None:
     differences = [a - b for a, b in pairs]
     if np.std(differences, ddof=1) < 1e-6:
         return
-    assert paired_p(differences) == pytest.approx(ttest_rel(ours, theirs).pvalue, rel=1e-6, abs=1e-9)
+    assert Paired(differences).p == pytest.approx(ttest_rel(ours, theirs).pvalue, rel=1e-6, abs=1e-9)
 
 
 def test_equal_differences_are_sure_and_none_is_no_difference() -> None:
-    assert paired_p([0.5, 0.5, 0.5]) == 0.0
-    assert paired_p([0.0, 0.0, 0.0]) == 1.0
-    assert paired_p([0.5]) == 1.0
+    assert Paired([0.5, 0.5, 0.5]).p == Paired([0.5, 0.5, 0.5], [0.5, 0.5]).p == 0.0
+    assert Paired([0.0, 0.0, 0.0]).p == 1.0
+    assert Paired([0.5]).p == 1.0
 
 
 # Where it is shown ----------------------------------------------------------------------------------------------------
@@ -211,7 +211,7 @@ def test_the_default_is_a_task_that_converges_and_a_text_keeps_the_language_mode
 def test_a_budget_that_is_too_short_names_one_that_is_enough() -> None:
     """800 steps of 35 trials at .02 s on two workers: 280 s, 1 s of scoring each: 297.5 s. 1.1 times that: 6 minutes."""
     experiment = compare.chosen(read_experiment("compare"), None, 0, 60.0, None)
-    speeds = {budget.kind_of(trial): (0.02, 1.0) for trial in experiment.trials()}
+    speeds = {budget.kind_of(trial): budget.Speed(0.02, 0.0, 1.0) for trial in experiment.trials()}
     line = budget.too_short(
         budget.multiplied(experiment, 12), lambda one: budget.MARGIN * budget.time_of(one.trials(), speeds, 2)
     )

@@ -24,7 +24,9 @@ WORDS = Words("ours", "此处")
 
 
 def scores(**each: list[float]) -> dict[str, Score]:
-    return {name: Score(sum(of) / len(of), dict(zip("01234", of, strict=False))) for name, of in each.items()}
+    """Every row of a score is as its mean, so that the seeds alone decide."""
+    means = {name: sum(of) / len(of) for name, of in each.items()}
+    return {name: Score(means[name], dict(zip("01234", of, strict=False)), [means[name]] * 3) for name, of in each.items()}
 
 
 def test_means_are_over_the_seeds_that_all_share() -> None:
@@ -203,13 +205,13 @@ def test_a_reason_is_told_in_chinese_too(plain_found: dict[str, Any]) -> None:
 
 
 def test_copying_agrees_disagrees_and_ties(tmp_path: Path) -> None:
-    how = {"tasks": ["copy"], "items": 20, "cannot": {}, "encodings": ["nope", "t5", "alibi", "rope", "sinusoidal"]}
-    theirs = found_in(tmp_path / "theirs", value=copied(nope=19, t5=18, alibi=4, rope=1, sinusoidal=0), **how)
+    how = {"tasks": ["copy"], "items": 200, "cannot": {}, "encodings": ["nope", "t5", "alibi", "rope", "sinusoidal"]}
+    theirs = found_in(tmp_path / "theirs", value=copied(nope=190, t5=170, alibi=40, rope=10, sinusoidal=0), **how)
     begins = ["copy, exact", "copy: ALiBi", "copy: rotary", "mean rank"]
     assert [verdict(theirs, claim).verdict for claim in begins] == ["agree"] * 4
     assert "quarter" in verdict(theirs, "copy: ALiBi").why.en
     assert verdict(theirs, "mean rank").ours.en == "Sinusoidal 5.00, RoPE 4.00, ALiBi 3.00, T5 2.00, NoPE 1.00"
-    other = found_in(tmp_path / "other", value=copied(nope=3, t5=18, alibi=4, rope=6, sinusoidal=6), **how)
+    other = found_in(tmp_path / "other", value=copied(nope=30, t5=180, alibi=40, rope=60, sinusoidal=60), **how)
     assert [verdict(other, claim).verdict for claim in begins] == ["disagree", "disagree", "agree", "disagree"]
 
 
@@ -262,7 +264,8 @@ def test_a_claim_about_training_on_is_decided_by_models_that_were_trained_on(pla
 def test_each_inequality_is_decided_over_the_seeds_that_its_encodings_share() -> None:
     """T5 has one seed; ALiBi and KERPLE have five, which decide their order."""
     five, one = dict.fromkeys("01234", 1.0), {"0": 2.0}
-    scores = {"alibi": Score(1.0, five), "kerple": Score(1.5, dict.fromkeys("01234", 1.5)), "t5": Score(2.0, one)}
+    given = {"alibi": (1.0, five), "kerple": (1.5, dict.fromkeys("01234", 1.5)), "t5": (2.0, one)}
+    scores = {name: Score(mean, seeds, [mean] * 3) for name, (mean, seeds) in given.items()}
     ours = decide(scores, worst_first([["t5"], ["kerple"], ["alibi"]]), Words("", ""))
     assert (ours.holds, ours.seeds, ours.open) == (None, 1, {"t5", "kerple"})
     assert ours.why.en == "each inequality over the 1 to 5 seeds that its encodings share"

@@ -27,11 +27,12 @@ def by_loop(row: list[int], length: int) -> int:
     return next(n for n in range(4) if before < (n + 1) * (length + 1) / 4)
 
 
-def test_the_quarter_of_a_recalled_pair_by_a_loop() -> None:
-    task = Recall(length=8, lengths=(8, 16), keys=16, values=4, queries=1, held_out=40)
+@pytest.mark.parametrize("loose", [0, 1])
+def test_the_quarter_of_a_recalled_pair_by_a_loop(loose: int) -> None:
+    task = Recall(length=8, lengths=(8, 16), keys=17, values=4, queries=1, held_out=40, loose=loose)
     for length in task.lengths:
-        rows = task.scored(length).tokens.tolist()
-        found = [next(n for n in range(4) if row[1:-1:2].index(row[-1]) < (n + 1) * length / 4) for row in rows]
+        rows, units = task.scored(length).tokens.tolist(), length * (1 + loose)
+        found = [next(n for n in range(4) if row[1:-1:2].index(row[-1]) < (n + 1) * units / 4) for row in rows]
         assert quarters(task, length).tolist() == found
         assert set(found) == {0, 1, 2, 3}
     with pytest.raises(ValueError, match="recall: nothing in a row has one depth"):

@@ -17,11 +17,13 @@ import numpy as np
 import pytest
 
 from lab_results import TASKS, Asked, write
+from posenc.lab.engines import LATE
 from posenc.lab.findings import property_sentences, statistics
 from posenc.lab.findings.assemble import findings
 from posenc.lab.findings.comparing import best
 from posenc.lab.findings.criteria import CONVERGED, MARGIN, NOT_LEARNT
 from posenc.lab.findings.sentences import sentences
+from posenc.lab.findings.statistics import Paired
 from posenc.lab.records.record import NON_OVERLAPPING, RANDOM_POSITIONS
 from posenc.lab.report.charts import levels
 from posenc.lab.report.markdown import markdown
@@ -54,7 +56,7 @@ def flipped(asked: Asked) -> float:
 
 
 def copied(**right: int) -> Callable[[Asked], float]:
-    """Of 20 examples, so many are right beyond the trained length."""
+    """So many of the examples are right beyond the trained length."""
     return lambda asked: float(asked.times <= 1 or asked.item < right[asked.encoding])
 
 
@@ -570,11 +572,11 @@ def test_the_smallest_difference_that_seeds_can_show() -> None:
     """A paired t-test finds it in 80 % of 200 000 draws, by tables of t with 2 and 4 degrees of freedom."""
     draw = np.random.default_rng(0)
     for differences, beyond in (([[0.1, 0.2, 0.3], [0.5, 0.6, 0.7]], 4.302653), ([[-0.2, -0.1, 0.0, 0.1, 0.2]], 2.776445)):
-        least, n = statistics.detectable(differences), len(differences[0])
+        least, n = statistics.detectable([Paired(each) for each in differences]), len(differences[0])
         drawn = draw.normal(least, np.std(differences[0], ddof=1), (200_000, n))
         found = drawn.mean(1) / drawn.std(1, ddof=1) * math.sqrt(n) > beyond
         assert found.mean() == pytest.approx(0.8, abs=0.004)
-    assert statistics.detectable([[0.1]]) is None
+    assert statistics.detectable([Paired([0.1])]) is None
     assert statistics.detectable([]) is None
 
 
@@ -620,13 +622,13 @@ def test_the_smallest_difference_is_told_apart_by_seeds_in_common(tmp_path: Path
     found = found_in(tmp_path, encodings=["alibi", "rope", "t5"], seeds=5, value=value, left_out=FEWER)
     five, three = found["tasks"][0]["detectable"]
     assert (five["seeds"], three["seeds"]) == (5, 3)
-    assert five["least"] == pytest.approx(statistics.detectable([[0.1, -0.1, 0.1, -0.1, 0.1]]))
-    assert three["least"] == pytest.approx(statistics.detectable([[0.1, -0.1, 0.1], [0.2, -0.2, 0.2]]))
+    assert five["least"] == pytest.approx(statistics.detectable([Paired([0.1, -0.1, 0.1, -0.1, 0.1])]))
+    assert three["least"] == pytest.approx(statistics.detectable([Paired([0.1, -0.1, 0.1]), Paired([0.2, -0.2, 0.2])]))
     said = said_of(found)
     assert (
         f"is {five['least']:.2g} bits for pairs with 5 seeds in common, {three['least']:.2g} bits for pairs with 3" in said
     )
-    assert "not that of documents" in said
+    assert "(paired by seed and row, 5 % level, 80 % power" in said
 
 
 # The answer ---------------------------------------------------------------------------------------------------------
@@ -733,6 +735,14 @@ def test_a_missing_package_is_no_failure_of_the_encoding(tmp_path: Path) -> None
     assert {cell["state"] for cell in arm["cells"].values()} == {"cannot: T5 needs a package"}
     assert {one["why"] for one in found["missing"]} == {"cannot: T5 needs a package"}
     assert found["tasks"][0]["gate"]["best"] == "rope"
+
+
+def test_what_a_budget_left_out_did_not_run_and_did_not_fail(tmp_path: Path) -> None:
+    found = found_in(tmp_path, crashed={("language_model", "t5", seed): LATE for seed in range(3)})
+    assert {row["why"] for row in found["missing"] if row["arm"] == "t5"} == {"not run"}
+    (row,) = (row for row in found["answer"]["rows"] if row["arm"] == "t5")
+    assert row["word"]["en"] == "not run"
+    assert found["answer"]["next"]["en"].startswith("Next: the same command again")
 
 
 def test_a_crash_says_why_in_every_cell(tmp_path: Path) -> None:

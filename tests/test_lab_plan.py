@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from posenc.catalogue import lookup
 from posenc.lab.commands import compare as compare_
+from posenc.lab.commands import run
 from posenc.lab.engines import workers
 from posenc.lab.experiment import Experiment, read_experiment
 from posenc.lab.report import svg
@@ -37,16 +38,17 @@ def test_makespan_by_hand() -> None:
 @given(
     st.floats(1, 5000),
     st.integers(1, 8),
-    st.lists(st.tuples(st.floats(1e-3, 1), st.floats(0, 20)), min_size=1, max_size=12),
+    st.lists(st.builds(budget.Speed, st.floats(1e-3, 1), st.floats(0, 0.02), st.floats(0, 9)), min_size=1, max_size=12),
 )
-def test_steps_fit_and_ten_more_would_not(seconds: float, workers: int, speeds: list[tuple[float, float]]) -> None:
+def test_steps_fit_and_ten_more_would_not(seconds: float, workers: int, speeds: list[budget.Speed]) -> None:
     """The preset has ten steps, which are multiplied."""
     encodings = COMPARED.encodings[: len(speeds)]
     trials = COMPARED.model_copy(update={"encodings": encodings, "seeds": 1}).trials()
     by_kind = {budget.kind_of(trial): speed for trial, speed in zip(trials, speeds, strict=True)}
     factor = budget.largest_factor(trials, by_kind, workers, seconds)
     took, ten_more = (
-        budget.makespan([10 * n * step + scoring for step, scoring in speeds], workers) for n in (factor, factor + 1)
+        budget.makespan([10 * n * step + 960 * scoring + more for step, scoring, more in speeds], workers)
+        for n in (factor, factor + 1)
     )
     assert ten_more > seconds
     assert took <= seconds or factor == 1
@@ -54,7 +56,7 @@ def test_steps_fit_and_ten_more_would_not(seconds: float, workers: int, speeds: 
 
 def test_what_breaks_takes_no_time() -> None:
     trials = COMPARED.model_copy(update={"encodings": ("rope", "alibi"), "seeds": 1}).trials()
-    speeds = {budget.kind_of(trials[0]): (0.1, 0.0)}
+    speeds = {budget.kind_of(trials[0]): budget.Speed(0.1, 0.0, 0.0)}
     assert budget.largest_factor(trials, speeds, 1, 10.0) == 10  # a hundred steps of rope
     assert budget.largest_factor(trials, {}, 1, 10.0) == 1
 
@@ -125,10 +127,16 @@ def test_a_frame_puts_data_between_its_edges() -> None:
 # What fits ------------------------------------------------------------------------------------------------------------
 
 
-def made_plan(monkeypatch: pytest.MonkeyPatch, seconds: float, share: float = 1.0) -> tuple[budget.Plan, list[str]]:
-    """What is planned where a step takes .01 s, twice that for CoPE, and scoring .5 s, on two workers. The clock stands."""
+def made_plan(
+    monkeypatch: pytest.MonkeyPatch, seconds: float, share: float = 1.0, scoring: float = 0.48
+) -> tuple[budget.Plan, list[str]]:
+    """What is planned where a step takes .01 s, twice that for CoPE, and scoring .48 s, on two workers. The clock stands.
+
+    A row has 64 + 128 + 256 + 512 = 960 tokens at all lengths.
+    """
     experiment = compare_.chosen(COMPARED, "rope,cope,alibi,nope", 0, seconds, None)
-    speeds = {budget.kind_of(trial): (0.02 if trial.encoding == "cope" else 0.01, 0.5) for trial in experiment.trials()}
+    steps = {trial: 0.02 if trial.encoding == "cope" else 0.01 for trial in experiment.trials()}
+    speeds = {budget.kind_of(trial): budget.Speed(step, scoring / 960, 0.0) for trial, step in steps.items()}
     monkeypatch.setattr(budget, "speeds", lambda *_: (speeds, share))
     said: list[str] = []
     now = 1000.0
@@ -137,7 +145,7 @@ def made_plan(monkeypatch: pytest.MonkeyPatch, seconds: float, share: float = 1.
     made = budget.plan(experiment, 2, None, hardware, now + seconds, lambda one: 0.0, lambda line: None, said.append)
     assert made.until <= now + seconds - budget.CLOSING
     ends = budget.time_of(made.experiment.trials(), speeds, 2)
-    assert ends <= seconds - budget.CLOSING
+    assert ends <= seconds - budget.CLOSING - budget.STARTING
     return made, said
 
 
@@ -170,8 +178,40 @@ def test_seeds_go_first_then_the_slowest_encodings(
     assert budget.repeated(command, asked, made.experiment) == again
 
 
+def test_lengths_go_last_the_longest_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two encodings on two workers: 2 s of training and 9.6 s of scoring at four lengths, 4.48 s at three."""
+    made, lines = made_plan(monkeypatch, 20.0, scoring=9.6)
+    assert (made.experiment.seeds, made.experiment.encodings) == (1, ("rope", "alibi"))
+    assert made.experiment.tasks[0].task.lengths == (64, 128, 256)
+    assert lines[0] == ("left out to fit 20 s: 1 of 2 seeds; the encodings cope, nope; the lengths 512 of language_model")
+    asked = compare_.chosen(COMPARED, "rope,cope,alibi,nope", 0, 20.0, None)
+    assert budget.planned_before(asked, {"experiment": made.experiment.model_dump(mode="json")}) == made.experiment
+    with pytest.raises(ValueError, match=r"14 s is too short .* one seed of 2 encodings up to length 128 needs about 17s"):
+        made_plan(monkeypatch, 14.0, scoring=9.6)
+
+
+def test_less_is_left_out_step_by_step() -> None:
+    speeds = {budget.kind_of(trial): budget.Speed(0.01, 0.0, 0.0) for trial in COMPARED.trials()}
+    less = list(budget.smaller(COMPARED, speeds))
+    shapes = [(one.seeds, len(budget.words_of(one)), len(one.tasks[0].task.lengths)) for one in less]
+    assert shapes == [(2, 12, 4), *((1, count, 4) for count in range(12, 1, -1)), (1, 2, 3), (1, 2, 2)]
+
+
+def test_a_preset_with_other_advice_is_the_same_experiment() -> None:
+    """least_steps of a folder that was made before the preset had it."""
+    preset = read_experiment("compare")
+    ours = preset.model_dump(mode="json")
+    theirs = ours | {
+        "tasks": [{name: value for name, value in plan.items() if name != "least_steps"} for plan in ours["tasks"]]
+    }
+    assert theirs != ours
+    assert run.grown_alone(theirs, ours)
+    assert not run.grown_alone(theirs | {"size": ours["size"] | {"n_layers": 3}}, ours)
+
+
 def test_what_is_too_short_is_refused_with_what_would_do(monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(ValueError, match=r"13 s is too short .* one seed of 2 encodings needs about 15s, all of it 26s"):
+    least = r"one seed of 2 encodings up to length 128 needs about 15s, all of it 26s"
+    with pytest.raises(ValueError, match=rf"13 s is too short .* {least}"):
         made_plan(monkeypatch, 13.0)
 
 

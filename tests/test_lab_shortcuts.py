@@ -1,12 +1,17 @@
 """What answers get that need no position: the old passkey gives half of its rows away, with distractors almost none."""
 
+import pytest
 import torch
 
-from posenc.lab.experiment import read_experiment
+from posenc.lab.commands import run
+from posenc.lab.engines.local import Local
+from posenc.lab.experiment import PRESETS, read_experiment
 from posenc.lab.records.record import SAME_TARGETS, Rows
+from posenc.lab.records.results import Folder
+from posenc.lab.run.sweep import sweep
 from posenc.lab.tasks.passkey import Passkey
 from posenc.lab.tasks.recall import Recall
-from posenc.lab.tasks.shortcuts import AT_MOST, WITHOUT_POSITION, shortcuts
+from posenc.lab.tasks.shortcuts import AT_MOST, WITHOUT_POSITION, given_away, shortcuts
 from posenc.lab.tasks.task import IGNORE, Batch
 from posenc.lab.trial.scoring import Scores, add_items, add_retrieved, items
 
@@ -59,3 +64,52 @@ def test_swapped_digits_are_retrieved_and_not_right():
         add_retrieved(rows, [found], batch, mode=SAME_TARGETS, length=3)
         values = {row["kind"]: row["value"] for row in rows.table().to_pylist()}
         assert (values["exact"], values["retrieved"]) == (right, retrieved), said
+
+
+LOOSE = Recall(length=8, lengths=(8, 32), keys=40, values=64, queries=1, loose=1)
+
+
+def test_values_of_no_pair_leave_nothing_to_count_in_recall():
+    assert max(LOOSE.shortcuts(length)[name].in_order for length in (8, 32) for name in WITHOUT_POSITION) < AT_MOST
+    assert given_away(LOOSE) == ""
+
+
+def test_a_key_that_is_asked_for_stands_once_before_and_its_value_behind_it():
+    for length in (8, 32):
+        batch = LOOSE.scored(length)
+        assert batch.tokens.shape[1] == LOOSE.tokens(length)
+        for row, targets in zip(batch.tokens.tolist(), batch.targets.tolist(), strict=True):
+            *before, asked = row
+            assert before.count(asked) == 1
+            assert before[before.index(asked) + 1] == targets[-1] != IGNORE
+            assert sum(token < LOOSE.values for token in row) == 2 * length  # of pairs, and of none
+
+
+def test_recall_without_loose_values_is_the_task_of_old_records():
+    """Its settings, and so the keys of stored trials; and its rows, by a sum that was taken before there were any."""
+    old = Recall(length=8, lengths=(8, 32), values=4, queries=1)
+    assert "loose" not in old.model_dump()
+    assert int(old.scored(32).tokens.sum()) == 186416
+
+
+def test_a_new_folder_refuses_a_task_that_counting_solves_and_an_old_one_goes_on(tmp_path):
+    text = (
+        "name: away\nabout: {en: a, zh: a}\nencodings: [nope]\nseeds: 1\nsize: {d_model: 16, n_heads: 2, n_layers: 1}\n"
+        "tasks:\n  - task: {name: recall, length: 4, lengths: [4, 8], values: 4, queries: 1, held_out: 64}\n"
+        "    training: {steps: 1}\n"
+    )
+    (tmp_path / "away.yaml").write_text(text)
+    experiment = read_experiment(str(tmp_path / "away.yaml"))
+    wanted = run.Wanted(experiment, tmp_path / "out")
+    with pytest.raises(ValueError, match=r"tasks: recall: at length 4 \d\d% of the rows are right without positions"):
+        run.examined(wanted)
+    assert not (tmp_path / "out").exists()
+    sweep(experiment, Folder(tmp_path / "out"), Local(1))  # as posenc did before
+    run.examined(wanted)
+
+
+def test_no_preset_is_refused():
+    for name in PRESETS:
+        assert [given_away(plan.task) for plan in read_experiment(name).tasks if not plan.task.reads_text] == [
+            "" for plan in read_experiment(name).tasks if not plan.task.reads_text
+        ], name

@@ -7,11 +7,13 @@ from typing import Any
 
 import pytest
 
+from posenc.catalogue.choose.choice import table
 from posenc.lab.experiment import read_experiment
 from posenc.lab.findings.assemble import findings
 from posenc.lab.records.results import Folder
 from posenc.lab.report.markdown import markdown
 from posenc.lab.report.tables import tables
+from told_apart import verdicts
 
 RESULTS = Path(__file__).parent.parent / "results"
 STUDY, TASKS, CODE = RESULTS / "study", RESULTS / "study-tasks", RESULTS / "study-code"
@@ -116,3 +118,13 @@ def test_the_readme_of_the_study_tells_what_the_text_holds(found: dict[str, Any]
     (line,) = (line for line in (STUDY / page).read_text("utf-8").splitlines() if line.startswith(row))
     bits = list(found["context"].values())
     assert line.removeprefix(row).strip("| ").split(" | ") == [f"{number:.3f}" for number in (*bits, bits[0] - bits[-1])]
+
+
+@pytest.mark.parametrize("name", table()["measures"])
+def test_choose_carries_who_is_ranked_and_told_apart(found: dict[str, Any], of_tasks: dict[str, Any], name: str) -> None:
+    """Marks and pairs of its tables of figures are those of the findings."""
+    measure = table()["measures"][name]
+    known = {"results/study": found, "results/study-tasks": of_tasks}
+    unranked, apart = verdicts(name, measure, known.get(measure["source"]) or findings(RESULTS.parent / measure["source"]))
+    assert measure.get("unranked", {}) == unranked
+    assert measure["apart"] == apart

@@ -2,8 +2,9 @@
 
 claim     Sinusoidal > RoPE > T5          two links
 margin    Sinusoidal - RoPE, RoPE - T5    by seed, over the seeds that the encodings of a link share; it holds above 0
-a link    is decided by the test that reports use (comparing.p_value: t, paired by seed): it holds or fails, by the sign of
-          its mean margin, where p is at most `limit`; otherwise, and with fewer than FEWEST seeds, it is undecided
+a link    is decided by the test that reports use (comparing.p_value: t, paired by seed and by scored row; by seed alone
+          where the scores have no rows in common): it holds or fails, by the sign of its mean margin, where p is at most
+          `limit`; otherwise, and with fewer than FEWEST seeds, it is undecided
 limit     the largest p that Holm's correction finds, over all links that one experiment is asked for
 a claim   agrees if every link holds, disagrees if one fails, is undecided otherwise
 """
@@ -18,6 +19,7 @@ from judging.say import say
 from posenc.lab.findings import statistics
 from posenc.lab.findings.comparing import p_value
 from posenc.lab.findings.criteria import FEWEST
+from posenc.lab.findings.statistics import Paired
 from posenc.lab.findings.titles import title
 from posenc.lab.findings.wording import numbered
 from posenc.support.languages import Words, clauses, joined
@@ -26,10 +28,11 @@ NOTHING = Words("")
 
 
 class Score(NamedTuple):
-    """A number, and the same for every seed."""
+    """A number, the same for every seed, and for every scored row (mean over seeds) where the record has rows."""
 
     mean: float
     seeds: Mapping[str, float]
+    rows: Sequence[float] = ()
 
 
 Scores = Mapping[str, Score]  # by name
@@ -54,8 +57,9 @@ class Link(NamedTuple):
 
 
 class Judged(NamedTuple):
-    """A link, its margin by seed and on average, and half the width of the interval of the mean.
+    """A link, its margin by seed, by scored row and on average, and half the width of the interval of the mean.
 
+    rows       empty: the test is by seed alone
     tie        what may be equal is equal in every seed, which needs no test
     overlap    of numbers without seeds: whether their ranges overlap; None where there are seeds
     """
@@ -63,6 +67,7 @@ class Judged(NamedTuple):
     link: Link
     seeds: Means
     margin: float
+    rows: Sequence[float] = ()
     half_width: float | None = None
     tie: bool = False
     overlap: bool | None = None
@@ -70,7 +75,7 @@ class Judged(NamedTuple):
     @property
     def p(self) -> float | None:
         """Of the test that the mean margin is 0; None where no test decides."""
-        return None if self.tie or self.overlap is not None else p_value(list(self.seeds.values()))
+        return None if self.tie or self.overlap is not None else p_value(Paired(list(self.seeds.values()), self.rows))
 
     def holds(self, limit: float) -> bool | None:
         """None: undecided."""
@@ -105,7 +110,11 @@ class Ours(NamedTuple):
     @property
     def why(self) -> Words:
         links = _open_links(self.judged, self.limit)
-        return clauses(*(words for words in (self.told, *links, *self.notes) if words.en))
+        alone = [
+            judged for judged in self.judged if judged.p is not None and len(judged.seeds) >= FEWEST and not judged.rows
+        ]
+        by_seed = (say("tested by seed alone: what it compares has no rows in common"),) if alone else ()
+        return clauses(*(words for words in (self.told, *links, *by_seed, *self.notes) if words.en))
 
     @property
     def seeds(self) -> int | None:
@@ -176,18 +185,21 @@ def paired(scores: Scores) -> dict[str, Score]:
     if not shared:
         return dict(scores)
     kept = {name: {seed: score.seeds[seed] for seed in sorted(shared)} for name, score in scores.items()}
-    return {name: Score(sum(seeds.values()) / len(seeds), seeds) for name, seeds in kept.items()}
+    return {name: Score(sum(seeds.values()) / len(seeds), seeds, scores[name].rows) for name, seeds in kept.items()}
 
 
 def difference(first: Score, other: Score) -> Score:
     """one - other, over the seeds that both have; of the means where they share none."""
     seeds = {seed: first.seeds[seed] - other.seeds[seed] for seed in sorted(first.seeds.keys() & other.seeds.keys())}
-    return Score(sum(seeds.values()) / len(seeds) if seeds else first.mean - other.mean, seeds)
+    rows = (
+        [one - two for one, two in zip(first.rows, other.rows, strict=True)] if len(first.rows) == len(other.rows) else ()
+    )
+    return Score(sum(seeds.values()) / len(seeds) if seeds else first.mean - other.mean, seeds, rows)
 
 
 def decide(scores: Scores, links: Sequence[Link], words: Words, *notes: Words) -> Ours:
     """Every link judged, and the number of seeds in which all of them hold."""
-    judged = tuple(_judged(link, _by_seed(scores, link.names or tuple(scores))) for link in links)
+    judged = tuple(_judged(link, {name: scores[name] for name in link.names or tuple(scores)}) for link in links)
     fewest, most = (pick(len(judgement.seeds) for judgement in judged) for pick in (min, max))
     by_seed = _by_seed(scores, tuple(scores))
     agree, n = sum(all(link.holds(link.margin(at)) for link in links) for at in by_seed.values()), len(by_seed)
@@ -228,12 +240,26 @@ def _by_seed(scores: Scores, names: Sequence[str]) -> dict[str, Means]:
     return {seed: {name: scores[name].seeds[seed] for name in names} for seed in sorted(shared)}
 
 
-def _judged(link: Link, by_seed: Mapping[str, Means]) -> Judged:
-    seeds = {seed: link.margin(at) for seed, at in by_seed.items()}
-    margins = list(seeds.values())
+def _judged(link: Link, scores: Scores) -> Judged:
+    seeds = {seed: link.margin(at) for seed, at in _by_seed(scores, tuple(scores)).items()}
+    margins, rows = list(seeds.values()), _by_row(link, scores)
     mean = sum(margins) / len(margins) if margins else 0.0
-    half_width = statistics.half_width(margins) if len(margins) >= FEWEST else None
-    return Judged(link, seeds, mean, half_width, tie=half_width is not None and not link.strict and not any(margins))
+    half_width = Paired(margins, rows).half_width if len(margins) >= FEWEST else None
+    tie = half_width is not None and not link.strict and not any(margins)
+    return Judged(link, seeds, mean, rows, half_width, tie)
+
+
+def _by_row(link: Link, scores: Scores) -> list[float]:
+    """The margin of each row, as far as it moves the margin of the means; none where what is read has other rows."""
+    means = {name: score.mean for name, score in scores.items()}
+    middle = link.margin(means)
+    read = {name: score.rows for name, score in scores.items() if link.margin({**means, name: score.mean + 1}) != middle}
+    if len(counts := {len(rows) for rows in read.values()}) != 1:
+        return []
+    (count,) = counts
+    moved = ({name: (rows[n] - means[name]) / count for name, rows in read.items()} for n in range(count))
+    margins = (link.margin({**means, **{name: means[name] + by for name, by in each.items()}}) for each in moved)
+    return [middle + count * (margin - middle) for margin in margins]
 
 
 def _contradicted(left: Sequence[Judged]) -> tuple[str, str | None]:

@@ -113,7 +113,7 @@ def side_by_side(task: Found, arm: Found, length: int) -> Score:
 def _score(name: str, cell: Mapping[str, Any] | None) -> Score:
     if cell is None or cell["mean"] is None:
         raise no_number(name, None if cell is None else cell["state"])
-    return Score(cell["mean"], cell["seeds"])
+    return Score(cell["mean"], cell["seeds"], cell.get("rows") or ())
 
 
 def rise(arm: Found, length: int) -> Score:
@@ -121,7 +121,7 @@ def rise(arm: Found, length: int) -> Score:
     if str(length) not in arm["rise"]:
         raise no_number(arm["name"], arm["cells"].get(str(length), {}).get("state"))
     lost = arm["rise"][str(length)]
-    return Score(lost["mean"], lost["seeds"])
+    return Score(lost["mean"], lost["seeds"], lost.get("rows") or ())
 
 
 def no_number(name: str, state: str | None) -> Untested:

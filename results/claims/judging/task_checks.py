@@ -92,7 +92,12 @@ def _beyond(task: Found, name: str) -> Score:
     each = [score(arm, length) for length in lengths]
     seeds = set.intersection(*(set(score.seeds) for score in each))
     mean = sum(score.mean for score in each) / len(each)
-    return Score(mean, {seed: sum(score.seeds[seed] for score in each) / len(each) for seed in seeds})
+    rows = zip(*(score.rows for score in each), strict=True) if len({len(score.rows) for score in each}) == 1 else ()
+    return Score(
+        mean,
+        {seed: sum(score.seeds[seed] for score in each) / len(each) for seed in seeds},
+        [sum(of) / len(each) for of in rows],
+    )
 
 
 def mean_ranks(*groups: Sequence[str]) -> Judge:

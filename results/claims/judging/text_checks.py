@@ -90,7 +90,7 @@ def _in_windows(task: Found, names: Sequence[str], lengths: Sequence[int], which
 
 
 def _lost(home: Found, far: Found) -> dict[str, Any]:
-    scores = (Score(cell["mean"], cell["seeds"]) for cell in (far, home))
+    scores = (Score(cell["mean"], cell["seeds"], cell.get("rows") or ()) for cell in (far, home))
     return difference(*scores)._asdict()
 
 

@@ -10,6 +10,7 @@ import re
 import shlex
 from dataclasses import asdict, dataclass, field
 from functools import cache, cached_property
+from itertools import combinations
 from pathlib import Path
 from string import Template
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
@@ -49,6 +50,8 @@ VIDEO = ("opensora",)
 """How the names of diffusion models begin that generate video and have no reader."""
 METHOD = {name: name for name in METHODS} | {"dynamic": "yarn", "adjusted_base": "ntk"}
 """The method of posenc inspect --extend-to for a name: code that reads yarn reads dynamic; a larger base is its ntk."""
+MARKS = {"not learnt": say("not learnt"), "still improving": say("still improving")}
+"""Why an encoding of a table of figures is not ranked."""
 AXES = ("riflex", "dype")
 """What changes one coordinate and leaves the others."""
 EXAMPLE = {"batch": 2, "length": 16, "height": 4, "width": 4, "frames": 4, "text": 8, "fps": 24}
@@ -279,12 +282,23 @@ def taken(names: tuple[str, ...], answers: Answers) -> tuple[str, ...]:
 
 
 def _figures(measure: dict[str, Any], take: tuple[str, ...]) -> Words:
-    """The figures of the names, with RoPE's and, of the others, the best beyond the trained length."""
+    """The figures of the names, with RoPE's and, of the others, the best beyond the trained length.
+
+    Those that had not learnt or still improved are marked; of the others the pairs are named that no test told apart.
+    """
     figures = measure["figures"]
     best = (min if measure["unit"] == "bits" else max)(figures, key=lambda name: figures[name][1])
     names = [name for name in dict.fromkeys((*take, best, "rope")) if name in figures]
     form = ".2f" if measure["unit"] == "bits" else "g"
-    shown = "; ".join(f"{name} {figures[name][0]:{form}}→{figures[name][1]:{form}}" for name in names)
+    unranked = measure.get("unranked", {})
+    each = [Words(f"{name} {figures[name][0]:{form}}→{figures[name][1]:{form}}") for name in names]
+    marks = [MARKS[unranked[name]] if name in unranked else None for name in names]
+    each = [say("{figure} ({mark})", figure=of, mark=mark) if mark else of for of, mark in zip(each, marks, strict=True)]
+    pairs = combinations((name for name in names if name not in unranked), 2)
+    undecided = [Words(f"{a} – {b}") for a, b in pairs if [a, b] not in measure["apart"] and [b, a] not in measure["apart"]]
+    shown = joined(each, "; ", "；")
+    if undecided:
+        shown = say("{shown}; undecided: {pairs}", shown=shown, pairs=joined(undecided, ", ", "、"))
     return say(
         "{of}, {layers} layers of width {width}, {unit}, at {near} (trained) → {far}: {shown} ({source})",
         of=Words(measure["of"], measure["zh"]),

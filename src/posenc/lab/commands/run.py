@@ -51,6 +51,7 @@ class Logger(StrEnum):
 DEFAULTS = {"first_seed": 0, "text": "library", "properties": False}  # settings that are written only if they are set
 
 GROWING = ("seeds", "fewer_seeds", "encodings", "about")  # settings that may differ where a folder's experiment grows
+ADVICE = ("enough_steps", "least_steps")  # settings of a task that decide no trial
 
 
 @dataclass(frozen=True)
@@ -329,15 +330,20 @@ def examined(wanted: Wanted) -> tuple[Folder, dict[str, Any] | None]:
     """The folder for this experiment, and what has to be written into it first, if anything.
 
     The same experiment with more seeds or encodings takes the place of the one that is there: it has all of its trials.
-    Raises ValueError if the folder holds another experiment or was trained on another text.
+    Raises ValueError if the folder holds another experiment or was trained on another text, and in a new folder for a task
+    whose answers need no position.
     """
     from posenc.lab.records.results import Folder, expected
     from posenc.lab.run.budget import planned_before
     from posenc.lab.run.sweep import read_text
+    from posenc.lab.tasks.shortcuts import given_away
 
     folder = Folder(wanted.out)
     manifest = folder.experiment()
     if manifest is None:
+        for plan in wanted.experiment.tasks:  # a folder that is there goes on with what it has
+            if away := given_away(plan.task):
+                raise ValueError(f"tasks: {away}")
         folder.was_empty = True
         return folder, None
     experiment = planned_before(wanted.experiment, manifest) or wanted.experiment
@@ -360,8 +366,14 @@ def examined(wanted: Wanted) -> tuple[Folder, dict[str, Any] | None]:
 
 
 def grown_alone(theirs: dict[str, Any], ours: dict[str, Any]) -> bool:
-    """Whether two experiments differ in nothing but seeds, encodings and their description."""
+    """Whether two experiments differ in nothing but seeds, encodings, their description and advice."""
+    theirs, ours = without_advice(theirs), without_advice(ours)
     return not differences(theirs, ours | {name: theirs[name] for name in GROWING if name in theirs})
+
+
+def without_advice(settings: dict[str, Any]) -> dict[str, Any]:
+    plans = [{name: value for name, value in plan.items() if name not in ADVICE} for plan in settings["tasks"]]
+    return settings | {"tasks": plans}
 
 
 def differences(theirs: dict[str, Any], ours: dict[str, Any]) -> list[str]:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 NAMES = ("local", "ray")
 NOT_INSTALLED = "ModuleNotFoundError: "  # the failure line of an encoding whose package is missing begins so
+LATE = "not trained: the budget was over"  # the line of a trial that a budget left no time for
 
 
 def named(name: str, workers: int | None = None, address: str | None = None) -> Engine:

@@ -5,10 +5,9 @@ can        which encodings the seeds tell apart at the longest length, and by ho
 cannot     which they do not tell from the first, and what one task in small models leaves open
 next       the command that answers more
 
-Two rows are told apart if a t-test, paired by seed, finds a difference at 5 % after Holm's correction over all pairs of
-rows. Only encodings that learnt the trained length, in training that had converged, take part, and pairs that share at
-least FEWEST seeds are told apart. A change of RoPE's
-frequencies after training that follows the length has a row of its own.
+Two rows are told apart if the paired test of `statistics` finds a difference at 5 % after Holm's correction over all pairs.
+Only encodings that learnt the trained length, in training that had converged, take part, and pairs that share at least
+FEWEST seeds are told apart. A change of RoPE's frequencies after training that follows the length has a row of its own.
 """
 
 from __future__ import annotations
@@ -17,13 +16,12 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from posenc.lab.experiment.change import Change
-from posenc.lab.findings import criteria, statistics
+from posenc.lab.findings import criteria
 from posenc.lab.findings.arm_cells import reference
-from posenc.lab.findings.comparing import behind, told_apart, worse
+from posenc.lab.findings.comparing import behind, pairing, told_apart, worse
 from posenc.lab.findings.criteria import ENOUGH, MISSING
+from posenc.lab.findings.statistics import Paired
 from posenc.lab.findings.titles import changed_title, main_task, title
 from posenc.lab.findings.wording import difference, numbered, score, task_title, times
 from posenc.lab.say import say
@@ -37,13 +35,13 @@ NAMED = 4  # names in a sentence; of more, one less and how many more
 
 
 class Row(NamedTuple):
-    """An encoding, or a change of RoPE after training. `seeds` are those at the longest length, empty if not ranked."""
+    """An encoding, or a change of RoPE after training. `far` is the cell of the longest length, None if not ranked."""
 
     name: Words
     word: Words
     means: list[float | None]
     interval: list[float] | None
-    seeds: Mapping[str, float]
+    far: Json | None
     change: str
     arm: str
     retrieved: float | None  # share of rows at the longest length whose answer was found, in any order
@@ -53,14 +51,20 @@ def answer(findings: Json) -> dict[str, Any]:
     """The rows, those that may be ranked first and the best of them first; then the sentences, in both languages."""
     task = main_task(findings)
     rows = sorted(_rows(task), key=lambda row: _order(task, row))
-    ranked = [n for n, row in enumerate(rows) if row.seeds]
-    pairs = told_apart(task, [rows[n].seeds for n in ranked])
+    ranked = [n for n, row in enumerate(rows) if row.far]
+    pairs = told_apart(task, [row.far for row in rows if row.far])
     apart = {(ranked[better], ranked[other]) for better, other in pairs}
     told = {"can": _can(task, rows, apart), "cannot": _cannot(findings, task, rows, apart), "next": _next(findings, task)}
     return {
         "task": task["name"],
         "rows": [
-            {**row._asdict(), "name": row.name.as_dict(), "word": row.word.as_dict(), "ranked": bool(row.seeds)}
+            {
+                **{name: value for name, value in row._asdict().items() if name != "far"},
+                "name": row.name.as_dict(),
+                "word": row.word.as_dict(),
+                "seeds": row.far["seeds"] if row.far else {},
+                "ranked": row.far is not None,
+            }
             for row in rows
         ],
         **{name: words.as_dict() for name, words in told.items()},
@@ -83,8 +87,7 @@ def _row(task: Json, arm: Json, name: Words, scored: Json, change: str) -> Row:
     far, at_home = cells.get(str(task["lengths"][-1]), {}), cells.get(str(task["length"]), {})
     there = far.get("mean") is not None and arm["learnt"]
     ranked = there and arm["converged"] is not False
-    seeds = far["seeds"] if ranked else {}
-    interval = over_seeds(task["measure"], list(seeds.values()))
+    interval = bounded(task["measure"], Paired(list(far["seeds"].values()), far.get("rows") or ())) if ranked else None
     if not arm["learnt"]:
         states = {"cannot": ENDS, "failed": FAILED, MISSING: NOT_RUN}
         word = next((ending for start, ending in states.items() if (arm["state"] or "").startswith(start)), NOT_LEARNT)
@@ -96,21 +99,20 @@ def _row(task: Json, arm: Json, name: Words, scored: Json, change: str) -> Row:
         compared = reference(task["measure"], at_home, scored["last_window"])
         word = WORDS[criteria.behaviour(task["measure"], compared["mean"], far["mean"])]
     found = task.get("retrieved", {}).get(arm["name"], {}).get(change, {}).get(str(task["lengths"][-1]))
-    return Row(name, word, means, interval, seeds, change, arm["name"], found)
+    return Row(name, word, means, interval, far if ranked else None, change, arm["name"], found)
 
 
-def over_seeds(measure: str, scores: Sequence[float]) -> list[float] | None:
-    """The 95 % interval of the mean over seeds (t); a share stays between 0 and 1. None with fewer than two seeds."""
-    if (half := statistics.half_width(scores)) is None:
+def bounded(measure: str, scores: Paired) -> list[float] | None:
+    """The 95 % interval of the mean; a share stays between 0 and 1. None with fewer than two seeds."""
+    if (half := scores.half_width) is None:
         return None
-    middle = float(np.mean(scores))
-    low, high = middle - half, middle + half
+    low, high = scores.mean - half, scores.mean + half
     return [low, high] if measure == "bits" else [max(0.0, low), min(1.0, high)]
 
 
 def _order(task: Json, row: Row) -> tuple[int, float]:
     """Ranked rows by their mean at the longest length; then those that end earlier, by the length that they reach."""
-    if row.seeds:
+    if row.far:
         assert row.means[-1] is not None
         return 0, worse(task, row.means[-1])
     reached = sum(mean is not None for mean in row.means)
@@ -121,7 +123,7 @@ def _order(task: Json, row: Row) -> tuple[int, float]:
 
 
 def _can(task: Json, rows: Sequence[Row], apart: set[tuple[int, int]]) -> Words:
-    ranked = [n for n, row in enumerate(rows) if row.seeds]
+    ranked = [n for n, row in enumerate(rows) if row.far]
     at = times(task, task["lengths"][-1])
     if not apart:
         return say("This can tell no two encodings apart at {at} the trained length.", at=at)
@@ -131,10 +133,11 @@ def _can(task: Json, rows: Sequence[Row], apart: set[tuple[int, int]]) -> Words:
         pairs = joined((say("{a} from {b}", a=rows[a].name, b=rows[b].name) for a, b in sorted(apart)[:NAMED]), ", ", "、")
         return say("This can tell at {at} the trained length: {pairs}.", at=at, pairs=pairs)
     last = beaten[-1]
-    ahead = behind(task, rows[first].seeds, rows[last].seeds)
+    ahead = behind(task, rows[first].far, rows[last].far)  # type: ignore[arg-type]
     return say(
         "This can tell: at {at} the trained length, {first} ({score}) is ahead of {names}; of {last} by {by} (95 % "
-        "interval). Paired by seed, Holm's correction for {pairs}.",
+        "interval; {pairing}, Holm's correction for {pairs}).",
+        pairing=pairing([row.far for row in rows if row.far]),
         at=at,
         first=rows[first].name,
         score=score(task, rows[first].means[-1]),  # type: ignore[arg-type]
@@ -147,7 +150,7 @@ def _can(task: Json, rows: Sequence[Row], apart: set[tuple[int, int]]) -> Words:
 
 def _cannot(findings: Json, task: Json, rows: Sequence[Row], apart: set[tuple[int, int]]) -> Words:
     ranked, layers = (
-        [n for n, row in enumerate(rows) if row.seeds],
+        [n for n, row in enumerate(rows) if row.far],
         numbered(findings["size"]["n_layers"], "layer", "layers"),
     )
     general = say(

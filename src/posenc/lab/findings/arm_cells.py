@@ -104,7 +104,7 @@ def arm(of: TaskResults, word: str) -> Json:
         "gained": {},
         "contiguous": None if mode == SAME_TARGETS else cells(of, word),
         "non_overlapping": {
-            length: {"mean": cell["mean"], "seeds": cell["seeds"]}
+            length: {"mean": cell["mean"], "seeds": cell["seeds"], "rows": cell["rows"]}
             for length, cell in cells(of, word, mode=NON_OVERLAPPING).items()
             if cell["state"] is None
         },
@@ -153,10 +153,14 @@ def cells(of: TaskResults, word: str, *, oracle: bool = False, change: str = "",
     abouts = of.trials(word, oracle).values()
     if not abouts and (crash := of.crash(word, oracle)) is not None:
         return {str(length): _empty(crash, {}) for length in of.lengths}
-    return {
+    found = {
         str(length): _cell(of.measure, str(length), [row for row in rows if row["length"] == length], abouts)
         for length in of.lengths
     }
+    for length in () if oracle else of.lengths:
+        if found[str(length)]["state"] is None:
+            found[str(length)]["rows"] = of.results.rows.get((of.name, word, change, mode, of.measure, length))
+    return found
 
 
 def columns(rows: Sequence[Json], *names: str) -> Json:

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import posenc
-from posenc.lab.engines import NOT_INSTALLED
+from posenc.lab.engines import LATE, NOT_INSTALLED
 from posenc.lab.experiment import Experiment
 from posenc.lab.findings import answer, criteria, needs, sentences
 from posenc.lab.findings.arm_cells import TaskResults
@@ -93,14 +93,14 @@ def _wanted(experiment: Json) -> list[tuple[str, str, int, bool]]:
 
 
 def _crashed(manifest: Json) -> dict[tuple[str, str, int, bool], str]:
-    """Trials without a record, and the line that says why."""
+    """Trials that failed, and the line that says why. What was left out when a budget was over did not run."""
     if not manifest["failures"]:
         return {}
     trials = expected(Experiment.model_validate(manifest["experiment"]), manifest)
     return {
         (trial.task.name, trial.encoding, trial.seed, trial.oracle): _reason(why)
         for key, trial in trials.items()
-        if (why := manifest["failures"].get(key))
+        if (why := manifest["failures"].get(key, LATE)) != LATE
     }
 
 

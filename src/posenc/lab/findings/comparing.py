@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from itertools import combinations
 from typing import Any
 
 from posenc.lab.findings import criteria, statistics
 from posenc.lab.findings.criteria import FEWEST
+from posenc.lab.findings.statistics import Paired
+from posenc.lab.say import say
+from posenc.support.languages import Words
 
 Json = Mapping[str, Any]
 
@@ -46,43 +48,57 @@ def first(task: Json, arms: Sequence[Json], length: int) -> Json:
 
 def _behind(task: Json, arm: Json, other: Json, length: int) -> float:
     """How much worse an arm is than another, mean over the seeds that both have; 0 if they share none."""
-    differences = behind(task, other["cells"][str(length)]["seeds"], arm["cells"][str(length)]["seeds"])
-    return math.fsum(differences) / len(differences) if differences else 0.0
+    by = behind(task, other["cells"][str(length)], arm["cells"][str(length)])
+    return by.mean if by.seeds else 0.0
 
 
 def best(task: Json, arms: Sequence[Json], length: int) -> list[Json]:
     """The best of `arms` at a length, then those that cannot be told from it. Every arm needs a score at that length."""
     leader = first(task, arms, length)
-    apart = told_apart(task, [arm["cells"][str(length)]["seeds"] for arm in arms])
+    apart = told_apart(task, [arm["cells"][str(length)] for arm in arms])
     place = {arm["name"]: n for n, arm in enumerate(arms)}
     ties = [arm for arm in arms if arm is not leader and (place[leader["name"]], place[arm["name"]]) not in apart]
     return [leader, *sorted(ties, key=lambda arm: worse(task, arm["cells"][str(length)]["mean"]))]
 
 
-def told_apart(task: Json, scores: Sequence[Mapping[str, float]]) -> set[tuple[int, int]]:
-    """The pairs of these scores by seed, by number and the better first, that their seeds tell apart.
+def told_apart(task: Json, cells: Sequence[Json]) -> set[tuple[int, int]]:
+    """The pairs of these cells, by number and the better first, that their seeds and rows tell apart.
 
-    A t-test, paired by seed, finds a difference at 5 % after Holm's correction over all pairs. Pairs that share fewer seeds
-    than FEWEST count as pairs and are not told apart.
+    The paired test finds a difference at 5 % after Holm's correction over all pairs. Pairs that share fewer seeds than
+    FEWEST count as pairs and are not told apart.
     """
-    pairs = list(combinations(range(len(scores)), 2))
-    ahead = [behind(task, scores[a], scores[b]) for a, b in pairs]
-    corrected = statistics.holm([p_value(differences) for differences in ahead])
+    pairs = list(combinations(range(len(cells)), 2))
+    ahead = [behind(task, cells[a], cells[b]) for a, b in pairs]
+    corrected = statistics.holm([p_value(by) for by in ahead])
     return {
-        (a, b) if math.fsum(differences) > 0 else (b, a)
-        for (a, b), differences, p in zip(pairs, ahead, corrected, strict=True)
+        (a, b) if by.mean > 0 else (b, a)
+        for (a, b), by, p in zip(pairs, ahead, corrected, strict=True)
         if p < 1 - statistics.LEVEL
     }
 
 
-def p_value(differences: Sequence[float]) -> float:
-    """Of a t-test, paired by seed, that the mean difference is 0; 1 with fewer seeds than FEWEST."""
-    return statistics.paired_p(differences) if len(differences) >= FEWEST else 1.0
+def p_value(by: Paired) -> float:
+    """The p-value of a pair; 1 with fewer seeds than FEWEST."""
+    return by.p if len(by.seeds) >= FEWEST else 1.0
 
 
-def behind(task: Json, better: Mapping[str, float], other: Mapping[str, float]) -> list[float]:
-    """How far the other is behind, for each seed that both have."""
-    return [worse(task, other[seed]) - worse(task, better[seed]) for seed in sorted(better.keys() & other.keys(), key=int)]
+def behind(task: Json, better: Json, other: Json) -> Paired:
+    """How far the other cell is behind, for each seed and for each row that both have."""
+    shared = sorted(better["seeds"].keys() & other["seeds"].keys(), key=int)
+    by_seed = [worse(task, other["seeds"][seed]) - worse(task, better["seeds"][seed]) for seed in shared]
+    rows = zip(*both_rows(better, other), strict=True)
+    return Paired(by_seed, [worse(task, theirs) - worse(task, ours) for ours, theirs in rows])
+
+
+def both_rows(*cells: Json) -> list[Sequence[float]]:
+    """The rows of cells that all have as many; otherwise none. All arms of a task are scored on the same rows."""
+    rows = [cell.get("rows") or () for cell in cells]
+    return rows if len({*map(len, rows)}) == 1 else [() for _ in cells]
+
+
+def pairing(cells: Sequence[Json]) -> Words:
+    """What the test of these cells pairs."""
+    return say("paired by seed and row") if any(both_rows(*cells)) else say("paired by seed")
 
 
 def fastest(findings: Json, kind: str, names: Sequence[str]) -> list[str]:
@@ -115,6 +131,6 @@ def after_training(task: Json) -> tuple[int, dict[str, float], list[tuple[str, s
     length = 4 * task["length"] if 4 * task["length"] in shared else shared[-1]
     at = {name: of[str(length)] for name, of in cells.items()}
     ordered = sorted(at, key=lambda name: worse(task, at[name]["mean"]))
-    apart = told_apart(task, [at[name]["seeds"] for name in ordered])
+    apart = told_apart(task, [at[name] for name in ordered])
     unsure = [(ordered[n], ordered[n + 1]) for n in range(len(ordered) - 1) if (n, n + 1) not in apart]
     return length, {name: at[name]["mean"] for name in ordered}, unsure

@@ -60,8 +60,8 @@ def quarters(task: Task, length: int) -> np.ndarray:
         before = task.depths(task.scored(length, None))
         depths = length + 1
     elif isinstance(task, Recall) and task.queries == 1:
-        before = (tokens[:, 1:-1:2] == tokens[:, -1:]).int().argmax(dim=1)  # pairs before the one that is asked for
-        depths = length
+        pairs = tokens[:, 1:-1:2]  # the first token of each, of loose values and keys too
+        before, depths = (pairs == tokens[:, -1:]).int().argmax(dim=1), pairs.shape[1]
     else:
         raise ValueError(f"{task.name}: nothing in a row has one depth")
     of_row: np.ndarray = (before * QUARTERS // depths).numpy()

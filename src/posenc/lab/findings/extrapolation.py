@@ -12,7 +12,7 @@ import numpy as np
 
 from posenc.lab.findings import criteria, statistics
 from posenc.lab.findings.arm_cells import TaskResults, mean, reference
-from posenc.lab.findings.comparing import ranked
+from posenc.lab.findings.comparing import both_rows, ranked
 from posenc.lab.findings.queries import Json
 from posenc.lab.records.record import LAST_WINDOW
 
@@ -45,7 +45,8 @@ def _beyond(of: TaskResults, arm: Json, draws: tuple[np.ndarray, np.ndarray] | N
             cells[length]["interval"] = [low, high] if rows is None else [min(low, rows[0]), max(high, rows[1])]
         if length > of.length and lost:
             between = None if drawn is None else list(statistics.interval((drawn[:, column] - against) * sign))
-            arm["rise"][str(length)] = {"mean": mean(list(lost.values())), "seeds": lost, "interval": between}
+            rows = [(away - near) * sign for near, away in zip(*both_rows(compared, cells[length]), strict=True)]
+            arm["rise"][str(length)] = {"mean": mean(list(lost.values())), "seeds": lost, "interval": between, "rows": rows}
     if drawn is not None and against is not None:
         drawn = np.column_stack([against, drawn[:, 1:]])
     arm["factor"] = _factor(of, {**cells, of.length: compared}, drawn)

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+from posenc.lab.findings import statistics
 
 if TYPE_CHECKING:
     import duckdb
 
 Json = dict[str, Any]
+DIGITS = 5  # of the score of a row: a hundredth of what counts as a difference, or less
 
 CELLS = """
     SELECT task, encoding, oracle, change, mode, kind, length, seed,
@@ -20,6 +23,13 @@ CELLS = """
     FROM (SELECT * REPLACE (coalesce(change, '') AS change, CASE WHEN kind = 'bits' THEN weight ELSE 1 END AS weight)
           FROM rows WHERE kind IN ('bits', 'exact', 'retrieved'))
     GROUP BY ALL ORDER BY ALL
+"""
+ROWS = """
+    SELECT task, encoding, change, mode, kind, length, list(value ORDER BY item), list(weight ORDER BY item)
+    FROM (SELECT task, encoding, coalesce(change, '') AS change, mode, kind, length, item, avg(value) AS value,
+                 avg(CASE WHEN kind = 'bits' THEN weight ELSE 1 END) AS weight, count(*) AS seeds
+          FROM rows WHERE kind IN ('bits', 'exact') AND NOT oracle GROUP BY ALL)
+    GROUP BY ALL HAVING bool_and(isfinite(value)) AND min(seeds) = max(seeds) AND count(*) > 1
 """
 FIRST_SEED = "(SELECT task, encoding, min(seed) AS seed FROM trials WHERE NOT oracle GROUP BY ALL)"
 ATTENTION = f"""
@@ -75,6 +85,7 @@ class Results:
         self.attention, self.links, self.similarity = map(self._by_task, (ATTENTION, LINKS, SIMILARITY))
         self.training_curves, self.far_curves = map(self._by_task, (TRAINING_CURVES, FAR_CURVES))
         self.by_position = self._by_task(BY_POSITION)
+        self.rows = {tuple(which): scores for *which, scores in self._rows()}
 
     def _by_task(self, query: str) -> dict[str, list[Json]]:
         result = self._database.execute(query)
@@ -84,6 +95,12 @@ class Results:
             row = dict(zip(names, line, strict=True))
             tasks[row.pop("task")].append(row)
         return tasks
+
+    def _rows(self) -> Iterator[list[Any]]:
+        """Task, encoding, change, mode, kind and length, and a number for each scored row: mean over seeds."""
+        for *which, values, weights in self._database.execute(ROWS).fetchall():
+            numbers = statistics.pseudo_values(np.array(values), np.array(weights))
+            yield [*which, [round(float(number), DIGITS) for number in numbers]]
 
     def items(self, task: str, measure: str) -> Mapping[str, np.ndarray]:
         """Every scored item of a task, column by column."""

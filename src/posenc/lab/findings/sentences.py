@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from posenc.lab.findings import property_sentences, recipes
-from posenc.lab.findings.comparing import after_training, behind, best, first, ranked
+from posenc.lab.findings.comparing import after_training, behind, best, first, pairing, ranked
 from posenc.lab.findings.criteria import CONVERGED, ENOUGH, FEWEST, FLAT, MISSING, NOT_LEARNT, ROUNDING
 from posenc.lab.findings.titles import change_title, main_task, title
 from posenc.lab.findings.wording import (
@@ -118,7 +118,8 @@ def _at_trained_length(task: Json) -> Words:
         others = joined(map(name, equals), ", ", "、")
         return say(
             "{called}: at the trained length {home}, {leader} has the best mean, {score}. It is undecided against {others} "
-            "(paired by seed, Holm's correction over all pairs); chance gives {chance}. {learnt}",
+            "({pairing}, Holm's correction over all pairs); chance gives {chance}. {learnt}",
+            pairing=pairing([arm["cells"][str(home)] for arm in finished]),
             called=called,
             home=home,
             leader=name(leader),
@@ -142,15 +143,12 @@ def _at_trained_length(task: Json) -> Words:
 def _ahead(task: Json, leader: Json, arms: Sequence[Json]) -> Words:
     """How far the best is ahead of the next, with the interval; nothing without a next."""
     home = str(task["length"])
-    seeds = {arm["name"]: arm["cells"][home]["seeds"] for arm in arms}
-    others = sorted(
-        (arm for arm in arms if arm is not leader),
-        key=lambda arm: math.fsum(behind(task, seeds[leader["name"]], seeds[arm["name"]])),
-    )
-    if not others:
+    cells = {arm["name"]: arm["cells"][home] for arm in arms}
+    ahead = [(behind(task, cells[leader["name"]], cells[arm["name"]]), arm) for arm in arms if arm is not leader]
+    if not ahead:
         return Words("")
-    by = difference(task, behind(task, seeds[leader["name"]], seeds[others[0]["name"]]))
-    return say(", ahead of the next, {next}, by {by} (95 % interval)", next=name(others[0]), by=by)
+    by, nearest = min(ahead, key=lambda pair: math.fsum(pair[0].seeds))
+    return say(", ahead of the next, {next}, by {by} (95 % interval)", next=name(nearest), by=difference(task, by))
 
 
 def _ran(task: Json) -> Words:
@@ -300,7 +298,7 @@ def _after_training(task: Json) -> Words | None:
 
 
 def _undecided(pairs: Sequence[tuple[str, str]]) -> Words:
-    """Which neighbours of an order the seeds do not tell apart."""
+    """Which neighbours of an order are not told apart."""
     if not pairs:
         return Words("")
     pairs_listed = joined((say("{a} and {b}", a=change_title(a), b=change_title(b)) for a, b in pairs), ", ", "、")
@@ -329,10 +327,10 @@ def _detectable(task: Json) -> Words | None:
     differences = joined((_least(task, group["least"], group["seeds"]) for group in task["detectable"]), ", ", "，")
     return say(
         "The smallest difference between two encodings that their seeds could show at the trained length "
-        "is {differences} (paired by seed, 5 % level, 80 % power, mean variance of the pairs, no correction for "
-        "many pairs). It covers the spread of seeds, not that of documents. A pair whose differences "
-        "vary less can show less.",
+        "is {differences} ({pairing}, 5 % level, 80 % power, mean variance of the pairs, no correction for many pairs). "
+        "A pair whose differences vary less can show less.",
         differences=differences,
+        pairing=pairing([arm["cells"][str(task["length"])] for arm in task["arms"] if arm["learnt"]]),
     )
 
 

@@ -15,6 +15,7 @@ from posenc.lab import tasks
 from posenc.lab.experiment.change import Change, Then
 from posenc.lab.findings import arm_cells, beyond, criteria, statistics
 from posenc.lab.findings.arm_cells import TaskResults
+from posenc.lab.findings.comparing import behind
 from posenc.lab.findings.criteria import MISSING, NOT_LEARNT
 from posenc.lab.findings.depth import by_depth
 from posenc.lab.findings.extrapolation import extrapolate
@@ -109,18 +110,18 @@ def _after_training(of: TaskResults, rope: Json, predictors: beyond.Known | None
 
 
 def _detectable(of: TaskResults, arms: list[Json]) -> list[Json]:
-    """The smallest difference at the trained length that their seeds could have shown between two encodings.
+    """The smallest difference at the trained length that could have been shown between two encodings.
 
     Apart for pairs with different numbers of seeds in common, the most seeds first. Encodings that still improved differ
     more between seeds and are left out, unless all did. None where all seeds are equal.
     """
     learnt = [arm for arm in arms if arm["learnt"]]
     finished = [arm for arm in learnt if arm["converged"] is not False]
-    scores = [arm["cells"][str(of.length)]["seeds"] for arm in (finished if len(finished) > 1 else learnt)]
-    pairs = dict[int, list[list[float]]]()
-    for ours, theirs in combinations(scores, 2):
-        shared = sorted(ours.keys() & theirs.keys())
-        pairs.setdefault(len(shared), []).append([ours[seed] - theirs[seed] for seed in shared])
+    cells = [arm["cells"][str(of.length)] for arm in (finished if len(finished) > 1 else learnt)]
+    pairs = dict[int, list[statistics.Paired]]()
+    for ours, theirs in combinations(cells, 2):
+        by = behind({"measure": of.measure}, ours, theirs)
+        pairs.setdefault(len(by.seeds), []).append(by)
     least_by_seeds = {seeds: statistics.detectable(pairs[seeds]) for seeds in sorted(pairs, reverse=True)}
     return [{"seeds": seeds, "least": least} for seeds, least in least_by_seeds.items() if least]
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from posenc.lab.experiment.change import Change
-from posenc.lab.findings import statistics
 from posenc.lab.findings.criteria import BREAKS, ENOUGH, FLAT
+from posenc.lab.findings.statistics import Paired
 from posenc.lab.findings.titles import title
 from posenc.lab.say import say
 from posenc.lab.trial.scoring import TABLE_ENDS
@@ -86,9 +85,9 @@ def trains_on(change: str) -> bool:
     return bool(change) and bool(Change.parse(change).trained)
 
 
-def difference(task: Json, ahead: Sequence[float]) -> Words:
-    """0.12 ± 0.03 bits, or 71 ± 8 points: the mean over seeds and half the width of its 95 % interval."""
-    middle, half = math.fsum(ahead) / len(ahead), statistics.half_width(ahead) or 0.0
+def difference(task: Json, by: Paired) -> Words:
+    """0.12 ± 0.03 bits, or 71 ± 8 points: the mean and half the width of its 95 % interval."""
+    middle, half = by.mean, by.half_width or 0.0
     if task["measure"] == "bits":
         return say("{middle:.2f} ± {half:.2f} bits", middle=middle, half=half)
     if abs(middle) < FEW_POINTS:

@@ -2,9 +2,9 @@
 
     speed of the encodings ─► what fits ─► other measurements ─► training, which ends at its time, whatever is left
 
-The speed is measured in at most a tenth of the budget. Where too few steps would fit for a comparison, seeds are left out
-first, then encodings, the slowest first; where that is not enough, the budget is refused before training, with one that is
-enough.
+On a quiet machine measuring takes at most a tenth of the budget. Where too few steps would fit for a comparison, seeds are
+left out first, then encodings, the slowest first, then lengths, the longest first; where that is not enough, the budget is
+refused before training, with one that is enough.
 A budget needs trials that run on this machine.
 """
 
@@ -22,10 +22,11 @@ from posenc.lab.experiment import Experiment, Trial
 
 if TYPE_CHECKING:
     from posenc.lab.experiment.change import Then
+    from posenc.lab.tasks.task import Task
     from posenc.lab.text.corpus import Corpus
     from posenc.lab.trial.training import Hardware
 
-CLOSING = 12.0  # seconds of a quiet machine, kept for starting the workers and writing the report
+STARTING, CLOSING = 6.0, 6.0  # seconds of a quiet machine, kept for starting the workers, and for writing the report
 MARGIN = 1.1  # of the estimated time: what a plan leaves free, and what is added where a budget is recommended
 MEASURING = 0.1  # of a budget, at most
 BUSY = 0.8  # share of a processor; a machine that gives a training step less is said to be busy
@@ -33,7 +34,6 @@ FEW_ROWS = 8  # rows that are scored to estimate the time of scoring
 
 A_FEW_STEPS = 4  # steps that are measured of training on after a change
 
-Speed = tuple[float, float]  # seconds of a training step; and of what more steps leave as it is: scoring, training on
 Kind = tuple[str, str, bool, bool]  # task, encoding, whether it is an oracle, whether it trains on after a change
 
 
@@ -44,11 +44,22 @@ class Plan(NamedTuple):
     until: float
 
 
+class Speed(NamedTuple):
+    """Seconds of a training step, of scoring for each token of a row (`scored`), and of training on after changes."""
+
+    step: float
+    scoring: float
+    training_on: float
+
+    def of(self, trial: Trial) -> float:
+        """Seconds that a trial takes."""
+        return trial.training.steps * self.step + scored(trial.task) * self.scoring + self.training_on
+
+
 class Timed(NamedTuple):
     """The speed of one trial, and the share of a processor that its training steps were given."""
 
-    step: float
-    fixed: float
+    speed: Speed
     share: float
 
 
@@ -58,7 +69,8 @@ def planned_before(experiment: Experiment, manifest: Mapping[str, Any] | None) -
         return None
     kept = Experiment.model_validate(manifest["experiment"])
     factor = kept.tasks[0].training.steps // experiment.tasks[0].training.steps
-    less = [*fewer_seeds(experiment), with_encodings(experiment, words_of(kept))]
+    fewer = with_encodings(experiment, words_of(kept))
+    less = [*fewer_seeds(experiment), fewer, *fewer_lengths(fewer)]
     return kept if any(multiplied(one, factor) == kept for one in less) else None
 
 
@@ -83,11 +95,11 @@ def plan(
     trials = [*experiment.tuning(), *experiment.trials()]
     count = min(workers, len(trials))
     say("the speed of each encoding")
-    known, share = speeds(trials, count, text, hardware, begun + MEASURING * budget)
+    known, share = speeds(trials, count, text, hardware, begun + MEASURING * budget - reserved(experiment))
     if share < BUSY:
         note(f"this machine is busy: training gets {share:.0%} of a processor, so fewer steps fit")
     until = deadline - CLOSING / share
-    left = until - time.monotonic()
+    left = until - time.monotonic() - STARTING / share
 
     def seconds_of(one: Experiment) -> float:
         trials = time_of([*one.tuning(), *one.trials()], known, count)
@@ -104,7 +116,7 @@ def plan(
 
 
 def smaller(experiment: Experiment, speeds: Mapping[Kind, Speed]) -> Iterator[Experiment]:
-    """The experiment, then with ever fewer seeds, then with one seed and ever fewer encodings, the slowest out first."""
+    """The experiment, then with ever fewer seeds, then with one seed and ever fewer encodings, then lengths."""
     yield from fewer_seeds(experiment)
     took = dict.fromkeys(words_of(experiment), 0.0)
     for trial in experiment.trials():
@@ -112,6 +124,7 @@ def smaller(experiment: Experiment, speeds: Mapping[Kind, Speed]) -> Iterator[Ex
     words = sorted(words_of(experiment), key=lambda word: took[word])
     for count in range(len(words) - 1, 1, -1):
         yield with_encodings(experiment, words[:count])
+    yield from fewer_lengths(with_encodings(experiment, words[:2]))
 
 
 def fewer_seeds(experiment: Experiment) -> Iterator[Experiment]:
@@ -137,6 +150,27 @@ def with_encodings(experiment: Experiment, words: list[str]) -> Experiment:
     return experiment.model_copy(update=changes)
 
 
+def fewer_lengths(experiment: Experiment) -> Iterator[Experiment]:
+    """The experiment with ever fewer of the lengths beyond the trained one, the longest out first; one stays."""
+    most = max(len(longer(plan.task)) for plan in experiment.tasks)
+    for count in range(most - 1, 0, -1):
+        plans = []
+        for plan in experiment.tasks:
+            left_out = longer(plan.task)[count:]
+            lengths = tuple(length for length in plan.task.lengths if length not in left_out)
+            plans.append(plan.model_copy(update={"task": plan.task.model_copy(update={"lengths": lengths})}))
+        yield experiment.model_copy(update={"tasks": tuple(plans)})
+
+
+def longer(task: Task) -> list[int]:
+    return [length for length in task.lengths if length > task.length]
+
+
+def scored(task: Task) -> int:
+    """The tokens of a row at all its lengths. Each length takes a share of the time as of these, long ones more."""
+    return sum(map(task.tokens, task.lengths))
+
+
 def fitting(experiment: Experiment, speeds: Mapping[Kind, Speed], workers: int, seconds: float) -> Experiment | None:
     """The experiment with as many steps as fit; None if those are fewer than a comparison needs."""
     trials = [*experiment.tuning(), *experiment.trials()]
@@ -152,11 +186,17 @@ def dropped(experiment: Experiment, planned: Experiment) -> str:
     lost = [word for word in words_of(experiment) if word not in words_of(planned)]
     parts = [f"{experiment.seeds - planned.seeds} of {experiment.seeds} seeds"] * (planned.seeds < experiment.seeds)
     parts += [f"the encodings {', '.join(lost)}"] * bool(lost)
+    for before, after in zip(experiment.tasks, planned.tasks, strict=True):
+        gone = [str(length) for length in before.task.lengths if length not in after.task.lengths]
+        parts += [f"the lengths {', '.join(gone)} of {after.task.name}"] * bool(gone)
     return f"left out to fit {experiment.budget:g} s: {'; '.join(parts)}" if parts else ""
 
 
 def repeated(command: str, experiment: Experiment, planned: Experiment) -> str:
-    """The command of `posenc compare` with the encodings that were not left out; any other command as it is."""
+    """The command of `posenc compare` with the encodings that were not left out; any other command as it is.
+
+    It scores lengths that were left out too, and trains seeds that were.
+    """
     words = shlex.split(command)
     if words_of(planned) == words_of(experiment) or words[:2] != ["posenc", "compare"]:
         return command
@@ -176,9 +216,11 @@ def refusal(experiment: Experiment, last: Experiment, seconds_of: Callable[[Expe
         return f"{math.ceil(seconds_of(least))}s"
 
     few = f"{len(words_of(last))} encodings" if len(words_of(last)) > 1 else "one encoding"
+    ends = [one.tasks[0].task.lengths[-1] for one in (last, experiment)]
+    up_to = f" up to length {ends[0]}" if ends[0] < ends[1] else ""
     return (
-        f"--budget: {experiment.budget:g} s is too short for a comparison on this machine; one seed of {few} needs about "
-        f"{needed(last)}, all of it {needed(experiment)}"
+        f"--budget: {experiment.budget:g} s is too short for a comparison on this machine; one seed of {few}{up_to} needs "
+        f"about {needed(last)}, all of it {needed(experiment)}"
     )
 
 
@@ -203,8 +245,7 @@ def too_short(planned: Experiment, seconds_of: Callable[[Experiment], float]) ->
 
 def time_of(trials: list[Trial], speeds: Mapping[Kind, Speed], workers: int) -> float:
     """Seconds that the trials take; a trial without a speed counts as zero."""
-    each = [(trial.training.steps, *speeds[kind_of(trial)]) for trial in trials if kind_of(trial) in speeds]
-    return makespan([steps * step + fixed for steps, step, fixed in each], workers)
+    return makespan([speeds[kind_of(trial)].of(trial) for trial in trials if kind_of(trial) in speeds], workers)
 
 
 def multiplied(experiment: Experiment, factor: int) -> Experiment:
@@ -228,7 +269,7 @@ def speeds(
     with Workers(workers, (text, hardware)) as running:
         for event in running.run([Job(speed, (trial,)) for trial in kinds.values()]):
             if event.value is not None:
-                known[names[event.number]] = event.value[:2]
+                known[names[event.number]] = event.value.speed
                 shares.append(event.value.share)
             elif event.finished:
                 failed.add(names[event.number])
@@ -236,7 +277,7 @@ def speeds(
                 break
     if not known:
         return {}, 1.0
-    slowest = max(step for step, _ in known.values()), max(fixed for _, fixed in known.values())
+    slowest = Speed(*map(max, zip(*known.values(), strict=True)))
     return {kind: known.get(kind, slowest) for kind in kinds if kind not in failed}, min(statistics.median(shares), 1.0)
 
 
@@ -257,8 +298,8 @@ def speed(shared: tuple[Corpus | None, Hardware], trial: Trial, report: Callable
     seconds, rows = score(trial, FEW_ROWS, text, hardware)
     all_rows = len(trial.task.scored(trial.task.length, text).tokens)
     training_on = [after(trial, then, text, hardware) for then in trial.then]
-    fixed = (1 + len(trial.then)) * seconds * all_rows / rows + sum(training_on)
-    return Timed(statistics.median(times[3:]), fixed, share)
+    scoring = (1 + len(trial.then)) * seconds * all_rows / rows / scored(trial.task)
+    return Timed(Speed(statistics.median(times[3:]), scoring, sum(training_on)), share)
 
 
 def after(trial: Trial, then: Then, text: Corpus | None, hardware: Hardware) -> float:
@@ -293,13 +334,14 @@ def largest_factor(trials: list[Trial], speeds: Mapping[Kind, Speed], workers: i
 
     A trial without a speed failed when it was measured and will fail immediately, so it counts as zero seconds.
     """
-    each = [(trial.training.steps, *speeds[kind_of(trial)]) for trial in trials if kind_of(trial) in speeds]
-    if not each:
+    known = [trial for trial in trials if kind_of(trial) in speeds]
+    if not known:
         return 1
     low, high = 1, 10**7
     while high - low > 1:
         middle = (low + high) // 2
-        fits = makespan([middle * steps * step + fixed for steps, step, fixed in each], workers) <= seconds
+        longer = [trial.with_steps(middle * trial.training.steps) for trial in known]
+        fits = time_of(longer, speeds, workers) <= seconds
         low, high = (middle, high) if fits else (low, middle)
     return low
 

@@ -17,7 +17,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from posenc.lab.engines import NOT_INSTALLED, Context, Engine, Event
+from posenc.lab.engines import LATE, NOT_INSTALLED, Context, Engine, Event
 from posenc.lab.engines.local import Local
 from posenc.lab.experiment import Choice, Experiment, Trial
 from posenc.lab.records import learning_curve
@@ -359,7 +359,7 @@ class _Sweep:
         return True
 
     def leave(self, key: str, trial: Trial) -> None:
-        self.late[key] = Problem(trial, "not trained: the budget was over")
+        self.late[key] = Problem(trial, LATE)
         self.time_left.ends(key)
 
     def find(self, key: str, trial: Trial, keep: Callable[[Trial, Record], Any], record: Record) -> Any:

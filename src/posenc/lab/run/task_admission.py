@@ -17,6 +17,7 @@ from posenc.checking.result import Result
 from posenc.lab import tasks, user_file
 from posenc.lab.experiment import error_line
 from posenc.lab.experiment.arm import Arm
+from posenc.lab.tasks.shortcuts import given_away
 from posenc.lab.tasks.task import IGNORE, Batch, Task
 from posenc.lab.trial.model import Transformer
 from posenc.positions import Positions
@@ -86,6 +87,11 @@ def chance_is_a_number(task: Task, size: Size) -> str:
     return next((f"chance({n}) is {task.chance(n)}" for n in task.lengths if not isfinite(task.chance(n))), "")
 
 
+def nothing_gives_it_away(task: Task, size: Size) -> str:
+    """Answers that need no position are right in few rows, for a task that has `shortcuts`."""
+    return given_away(task)
+
+
 def a_training_step(task: Task, size: Size) -> str:
     """A forward and a backward pass in the lab's model give finite numbers."""
     model = Transformer(
@@ -102,7 +108,7 @@ CHECKS: dict[str, Check] = {
     check.__name__: check
     for check in (
         *(training_rows, scored_rows, same_rows_again, nothing_held_out_is_trained_on, chance_is_a_number),
-        a_training_step,
+        *(nothing_gives_it_away, a_training_step),
     )
 }
 

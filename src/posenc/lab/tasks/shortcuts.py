@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import torch
 from torch import Tensor
 
-from posenc.lab.tasks.task import IGNORE, Batch
+from posenc.lab.tasks.task import IGNORE, Batch, Task
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Int
@@ -57,6 +57,19 @@ def shortcuts(batch: Batch, possible: int) -> dict[str, Share]:
             (said == answer).all(1).float().mean().item(), is_among(said, answer).all(1).float().mean().item()
         )
     return found
+
+
+def given_away(task: Task) -> str:
+    """What an answer without positions gets, where it is above AT_MOST at the trained or a longer length; otherwise ""."""
+    for length in (length for length in task.lengths if length >= task.length):
+        found = task.shortcuts(length) or {}
+        for name in WITHOUT_POSITION:
+            if name in found and (share := found[name].in_order) > AT_MOST:
+                return (
+                    f"{task.name}: at length {length} {share:.0%} of the rows are right without positions ({name}); "
+                    f"expected at most {AT_MOST:.0%}: more distractors (loose, needles), or more values"
+                )
+    return ""
 
 
 def is_among(said: Int[Tensor, "b a"], answer: Int[Tensor, "b a"]) -> Tensor:

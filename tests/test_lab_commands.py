@@ -221,7 +221,7 @@ def test_run_again_it_trains_nothing_and_changes_nothing(world: World) -> None:
     assert again.code == 0
     assert "0 trials run, 4 found, 0 failed" in again.err
     assert trials(world.folder) == before
-    for word in ("Copy", "Language model on bytes", "nope", "rope", "index.html and 9 other files"):
+    for word in ("Copy", "Language model on bytes", "NoPE", "RoPE", "index.html and 9 other files"):
         assert word in again.out
     chinese = posenc("lab", "report", world.folder, "--lang", "zh")
     assert "未学会" in chinese.out

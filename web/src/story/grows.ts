@@ -149,24 +149,33 @@ function draw(scene: Scene): Drawn {
     });
   }
 
+  /** Where every letter begins, and the last one ends: measured at once, since a measure after every change is a layout. */
+  let places: [number, number][] = [];
+  function measured(): [number, number][] {
+    const [range, box] = [document.createRange(), words.getBoundingClientRect()];
+    const rects = parts.flatMap((part) => {
+      let offset = 0;
+      return [...part.textContent!].map((letter) => {
+        range.setStart(part.firstChild!, offset);
+        range.setEnd(part.firstChild!, (offset += letter.length));
+        return range.getClientRects()[0];
+      });
+    });
+    const at = (x: number, { top }: DOMRect): [number, number] => [x - box.left, top - box.top + words.scrollTop];
+    // A space at the end of a line has no place: it is where the letter before it ends.
+    const found = rects.map((rect, n) => (rect ? at(rect.left, rect) : rects[n - 1] ? at(rects[n - 1]!.right, rects[n - 1]!) : undefined));
+    return [...found, at(rects.at(-1)!.right, rects.at(-1)!)].map((place, n, all) => place ?? all[n - 1] ?? [0, 0]);
+  }
+  void document.fonts.ready.then(() => (places = []));
+
   /** Puts the handle to the end of the text. */
   function end(chars: number): void {
-    const range = document.createRange();
-    const part = parts[chars >= inTraining ? (chars >= letters.length ? 2 : 3) : 1]!;
-    const node = part.firstChild ?? parts[2]!.firstChild;
-    if (!node) return;
-    const length = node.textContent!.length;
-    const atEnd = chars >= letters.length;
-    range.setStart(node, atEnd ? length - 1 : 0);
-    range.setEnd(node, atEnd ? length : 1);
-    const rects = [...range.getClientRects()];
-    const rect = atEnd ? rects.at(-1) : rects[0];
-    if (!rect) return;
-    const box = words.getBoundingClientRect();
-    const [x, y] = [(atEnd ? rect.right : rect.left) - box.left, rect.top - box.top + words.scrollTop];
+    if (!figure.isConnected) return;
+    if (!places.length) places = measured();
+    const [x, y] = places[chars]!;
     if (narrow) words.scrollTop = Math.max(0, y - 68);
     knob.style.transform = `translate(${x}px, ${y}px)`;
-    knob.classList.toggle("turned", x > box.width - 90);
+    knob.classList.toggle("turned", x > width - 90);
   }
 
   // By itself: grow, halt, let the three write, grow on; a while for the question at the trained length.

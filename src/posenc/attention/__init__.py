@@ -15,7 +15,7 @@ from posenc.attention.flex_functions import score_mod as score_mod
 from posenc.attention.options import PLAIN, AttendOptions, Options, allowed
 from posenc.attention.plan import output_of
 from posenc.combined import PerLayer, Stack, check_heads, check_one_layer
-from posenc.encoding import PositionalEncoding, Side, scale_of
+from posenc.encoding import PositionalEncoding, Side, usual_scale
 from posenc.positions import Positions
 from posenc.structure import EVERY_SIDE, Blocks, Regions, Rotation, Structure, addend_of, declared_rotation, rotated
 from posenc.support.checked import checked_on_failure
@@ -194,7 +194,8 @@ def _output(
         at_q = at_q.expand(batch)
     if same or at_k.coords.shape[0] != batch:
         at_k = at_q if same else at_k.expand(batch)
-    scale = scale_of(encoding, q.shape[3]) if options.scale is None else options.scale
+    scale = encoding.softmax_scale(q.shape[3]) if options.scale is None else options.scale
+    scale = usual_scale(q.shape[3]) if scale is None else scale
     output = output_of(Call(q, k, v, encoding, at_q, at_k, causal, options, scale, structure), impl)
     added = addend_of(encoding) if "finish" in encoding.seams else None
     if added is None and not turning:
@@ -258,8 +259,7 @@ def _check(
     if at_k is not at_q:
         _check_positions("at_k", at_k, k, of_k)
     elif of_k[2] != of_q[2]:
-        taken, plain = f"at_q, of {of_q[2]} tokens, is taken", f"Positions.arange({of_k[0]}, {of_k[2]})"
-        raise ValueError(f"at_k: left out, so {taken}, but there are {of_k[2]} keys; give theirs, such as {plain}")
+        raise ValueError(f"at_k: left out, so at_q is taken, of {of_q[2]} tokens; give positions of all {of_k[2]} keys")
     if not causal and "causal_only" in encoding.traits:
         raise ValueError(f"causal=False: {label(encoding)} is defined for causal attention only")
 

@@ -246,6 +246,7 @@ for asked in views.view("horizon").EXPORTED:
     assert "How far a head sees" in (copy / "src/posenc/explorer/page.js").read_text(encoding="utf-8")
 
 
+@pytest.mark.acceptance
 def test_a_backend(copy):
     follow("A backend", copy)
     gates("A backend", copy)

@@ -174,6 +174,23 @@ def test_scaled_frequencies_are_printed_as_their_function():
     assert "ntk(posenc.frequencies.rotary(64, 10000), 4)" in python_of(rotate=ntk)
 
 
+def test_a_part_of_the_head_is_printed_as_that_part():
+    """The last channels (multi-head latent attention), and the first pairs of a head whose pairs span it (Gemma 4)."""
+    turn = rotation()
+
+    def trailing(x, positions):
+        return torch.cat([x[..., :32], turn(x[..., 32:], positions)], -1)
+
+    def proportional(x, positions):
+        speeds = 10_000.0 ** (-torch.arange(0, 64, 2, dtype=torch.float64) / 64)
+        angle = positions[:, None, :, None].double() * speeds.where(torch.arange(32) < 8, 0.0)
+        a, b = x.double().chunk(2, -1)
+        return torch.cat([a * angle.cos() - b * angle.sin(), b * angle.cos() + a * angle.sin()], -1).to(x.dtype)
+
+    assert 'd_head=64, layout="half", base=10000.0, rotary_dim=32, trailing=True)' in python_of(rotate=trailing)
+    assert "frequencies=posenc.frequencies.proportional(64, 10000.0, 0.25))" in python_of(rotate=proportional)
+
+
 def test_nothing_is_printed_for_what_posenc_would_not_reproduce():
     """The numbers decide: these are identified as a base and a layout, and differ further on."""
     assert python_of(rotate=rotation())

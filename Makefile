@@ -54,12 +54,12 @@ WING_core     := tests/oracles tests/field_bugs $(addprefix tests/test_,$(addsuf
 WING_laws     := $(wildcard tests/test_laws*.py) tests/stress $(addprefix tests/test_,$(addsuffix .py,compile cuda export graphs \
                  kernels read triton_rotation))
 WING_configs  := tests/families tests/transformers_models tests/real_models $(wildcard tests/test_inspect*.py) \
-                 $(addprefix tests/test_,$(addsuffix .py,checkpoint convert spec_attend strict_readers))
+                 $(addprefix tests/test_,$(addsuffix .py,checkpoint convert diffusion_models spec_attend strict_readers))
 WING_check    := tests/conformance $(addprefix tests/test_,$(addsuffix .py,check_encodings check_table conformance foreign_code mutations my_code recognise \
                  table_files))
 WING_lab      := $(wildcard tests/test_lab_*.py tests/test_shipped_*.py) tests/test_compare.py tests/test_told_results.py
 WING_explorer := tests/explorer tests/test_explore_command.py
-WING_house    := $(addprefix tests/test_,$(addsuffix .py,architecture base_install bench choose choose_models claims contributing docs from_the_notes \
+WING_house    := $(addprefix tests/test_,$(addsuffix .py,architecture base_install bench choose choose_experts choose_models claims contributing docs from_the_notes \
                  examples gpu_steps help_examples list output_encodings page_measures pages plots readme recipes show site site_search translations walk wheels finding_words))
 
 test-%: $(VENV)/.dev

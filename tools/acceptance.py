@@ -83,6 +83,7 @@ TARGETS = {
     "export": ["tests/test_export.py"],
     "servers": [
         "tests/test_inspect_round_trip.py",
+        "tests/test_diffusion_models.py",
         "tests/test_inspect_diffusers.py",
         "tests/test_inspect_servers.py",
         "tests/test_inspect_gguf_package.py",

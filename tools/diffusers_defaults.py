@@ -29,7 +29,14 @@ def classes(folder: Path) -> dict[str, dict[str, Any]]:
     for file in sorted((folder / "models" / "transformers").glob("*.py")):
         for node in ast.parse(file.read_text("utf-8")).body:
             if isinstance(node, ast.ClassDef) and any("ConfigMixin" in ast.unparse(base) for base in node.bases):
-                found[node.name] = {"class": node.name, "names": {}, "defaults": defaults(node), "parts": {}, "base": None}
+                found[node.name] = {
+                    "class": node.name,
+                    "folder": "",
+                    "names": {},
+                    "defaults": defaults(node),
+                    "parts": {},
+                    "base": None,
+                }
     return dict(sorted(found.items()))
 
 

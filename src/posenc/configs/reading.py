@@ -81,7 +81,7 @@ def row_of(config: Mapping[str, Any]) -> dict[str, Any]:
 def _diffusion(spec: PositionSpec, part: PositionSpec) -> dict[str, Any]:
     """Of a class of diffusers: the call that builds its encoding, its positions, and the spectra of its axes."""
     at = positions_of(part)
-    told: dict[str, Any] = {"at": at} if at else {}
+    told: dict[str, Any] = {"methods": None} | ({"at": at} if at else {})
     if "frames" in at and "height" in at:
         told["video"] = True
     use = next((use for layer in part.layers for use in layer.uses), None)

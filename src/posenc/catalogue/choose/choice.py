@@ -162,7 +162,9 @@ class Answers:
             return known
         if self.entry.kind == "biased" and "parameters" not in self.entry.needs:
             return "fixed"
-        return "table" if self.entry.name in TABLES else OWN.get(self.entry.name) or OF.get(self.entry.kind, "other")
+        known = "table" if self.entry.name in TABLES else OWN.get(self.entry.name) or OF.get(self.entry.kind, "other")
+        shared = self.reading is not None and self.reading.call and not self.reading.axes
+        return "other" if shared and known == "rope" else known
 
     @cached_property
     def told(self) -> dict[str, Any]:

@@ -133,7 +133,7 @@ def test_the_tables_are_those_of_the_records() -> None:
 
 
 def lines(language: str) -> list[list[str]]:
-    """The table of claims on a page: source, claim, here, verdict, why, folder, the study."""
+    """The table of claims on a page: source, claim, here, verdict, why, folder, other experiments."""
     page = (CLAIMS_FOLDER / PAGES[language]).read_text("utf-8")  # type: ignore[index]
     rows = page.partition("<!-- table written by claims.py -->\n")[2].partition("\n<!-- end")[0].splitlines()[2:]
     cells = [[cell.replace("\\|", "|") for cell in row.removeprefix("| ").removesuffix(" |").split(" | ")] for row in rows]
@@ -148,7 +148,7 @@ def test_every_claim_has_its_row_and_the_studys_verdict_beside_it() -> None:
     assert [row[5] for row in english] == [row[5] for row in chinese]
     for row in english:
         assert (row[3] == "not tested") == (row[2] == "") == ("a test would take" in row[4]), row[1]
-        assert row[6] == "–" if row[5] == "../study" else row[6]
+        assert row[6] == "–" or row[6].startswith(("study: ", "study-tasks: ", "study-code: "))
     assert not any("posenc lab run study" in row[4] for row in english)
     times = [row for row in english if "the time of NoPE" in row[2]]
     assert {row[5] for row in times} == {"press", "../study-code"}
@@ -160,6 +160,14 @@ def test_nope_over_alibi_is_undecided_here_as_in_the_study() -> None:
     (row,) = (row for row in lines("en") if row[1].startswith("flat is not use of context"))
     assert row[3] == "undecided"
     assert "undecided: NoPE > ALiBi by +0.287 ± 0.274 over 5 seeds" in row[4]
+
+
+def test_a_claim_stands_beside_what_another_experiment_says_of_it() -> None:
+    """The study's tasks found NoPE and ALiBi undecided on the passkey too."""
+    (row,) = (row for row in lines("en") if row[1].startswith("retrieval: RoPE dropped"))
+    assert row[5] == "drope"
+    assert sum(row[6].startswith("study: ") for row in lines("en")) > 10
+    assert any("study-tasks: " in row[6] for row in lines("en"))
 
 
 MARK = {"en": "not converged", "zh": "未收敛"}

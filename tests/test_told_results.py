@@ -107,6 +107,22 @@ def compare() -> tuple[dict[str, float], set[tuple[str, str]]]:
     return {name: cells[name]["mean"] for name in names}, {(names[a], names[b]) for a, b in pairs}
 
 
+@cache
+def of_code(name: str) -> float:
+    """Bits lost at 16 times the length on code."""
+    with (ROOT / "results/study-code/report/cells.csv").open(encoding="utf-8", newline="") as lines:
+        rows = [
+            row
+            for row in csv.DictReader(lines)
+            if (row["encoding"], row["setting"], row["mode"]) == (name, "trained", "same targets")
+        ]
+    at = {length: [float(row["value"]) for row in rows if row["length"] == length] for length in ("128", "2048")}
+    return sum(at["2048"]) / len(at["2048"]) - sum(at["128"]) / len(at["128"])
+
+
+PROSE: tuple[str, ...] = tuple(table()["measures"]["prose"]["figures"])
+
+
 # What the pages say --------------------------------------------------------------------------------------------------
 
 
@@ -397,7 +413,6 @@ TOLD = [
         lambda r: r.lost("transformer_xl") < 0.005 and r.lost("rope") > 0.5,
     ),
 ]
-PROSE = tuple(table()["measures"]["prose"]["figures"])
 # How a number is measured, what it cannot say, and who was run: no result that compares encodings.
 HOW = {
     "en": (
@@ -430,19 +445,6 @@ HOW = {
         "MIT 许可证", "[更新记录]", "[English]", "`posenc choose` 问",
     ),
 }  # fmt: skip
-
-
-@cache
-def of_code(name: str) -> float:
-    """Bits lost at 16 times the length on code."""
-    with (ROOT / "results/study-code/report/cells.csv").open(encoding="utf-8", newline="") as lines:
-        rows = [
-            row
-            for row in csv.DictReader(lines)
-            if (row["encoding"], row["setting"], row["mode"]) == (name, "trained", "same targets")
-        ]
-    at = {length: [float(row["value"]) for row in rows if row["length"] == length] for length in ("128", "2048")}
-    return sum(at["2048"]) / len(at["2048"]) - sum(at["128"]) / len(at["128"])
 
 
 # Reading ------------------------------------------------------------------------------------------------------------

@@ -1,8 +1,7 @@
 """The table of claims on the study's page, in both languages.
 
-The row of a claim is that of the experiment made for its paper, where that tests it; otherwise of the study, and for times,
-which the study did not measure, of the study on code. Beside it stands what the study says, whose models are larger and
-trained for longer.
+The row of a claim is that of the experiment made for its paper, where that tests it; otherwise of the study, of its tasks,
+and for times, which these did not measure, of the study on code. Beside it stands what every other of these says of it.
 """
 
 from __future__ import annotations
@@ -15,17 +14,17 @@ from judging.causes import NOTES
 from judging.deciding import limit_of
 from judging.say import say
 from judging.table import CLAIMS, MADE_FOR, Row, judged, p_values
-from posenc.support.languages import LANGUAGES, Language, Words, clauses
+from posenc.support.languages import LANGUAGES, Language, Words, clauses, joined
 
 CLAIMS_FOLDER = Path(__file__).parents[1]
-STUDY, TIMES = "../study", "../study-code"
-FOLDERS = (*dict.fromkeys(MADE_FOR.values()), STUDY, TIMES)
+STUDY, TASKS, TIMES = "../study", "../study-tasks", "../study-code"
+FOLDERS = (*dict.fromkeys(MADE_FOR.values()), STUDY, TASKS, TIMES)
 """The folders of records, beside this study's page."""
 PAGES: Mapping[Language, str] = {"en": "README.md", "zh": "README.zh-CN.md"}
 BEGIN, END = "<!-- table written by claims.py -->", "<!-- end of table -->"
 HEAD = (
     *(say("source"), say("claim"), say("here", context="heading"), say("verdict"), say("why"), say("results")),
-    say("the study"),
+    say("other experiments"),
 )
 VERDICTS = {
     "agree": say("agree"),
@@ -35,12 +34,12 @@ VERDICTS = {
 }
 THE_STUDY = "posenc lab run study"
 
-Judgement = tuple[Row, str, Row | None]  # the row of a claim, the folder that it is of, and the study's row beside it
+Judgement = tuple[Row, str, dict[str, Row]]  # the row of a claim, the folder that it is of, and rows of others beside it
 
 
 def judgements(findings: Mapping[str, Mapping[str, Any]]) -> list[Judgement]:
     """Every claim by the findings of each folder, corrected for all inequalities that the folder is asked for."""
-    orders = [dict.fromkeys((MADE_FOR.get(claim.source, STUDY), STUDY, TIMES)) for claim in CLAIMS]
+    orders = [dict.fromkeys((MADE_FOR.get(claim.source, STUDY), STUDY, TASKS, TIMES)) for claim in CLAIMS]
     asked = dict[str, list[float]]()
     for claim, order in zip(CLAIMS, orders, strict=True):
         for folder in order:
@@ -50,7 +49,7 @@ def judgements(findings: Mapping[str, Mapping[str, Any]]) -> list[Judgement]:
     for claim, order in zip(CLAIMS, orders, strict=True):
         rows = {folder: judged(claim, findings[folder], limits[folder]) for folder in order}
         folder = next((folder for folder, row in rows.items() if told(row)), STUDY)
-        judgements.append((rows[folder], folder, rows[STUDY] if folder != STUDY and told(rows[STUDY]) else None))
+        judgements.append((rows[folder], folder, {name: row for name, row in rows.items() if name != folder and told(row)}))
     return judgements
 
 
@@ -78,7 +77,7 @@ def _cells(judgement: Judgement, language: Language) -> list[str]:
     row, folder, beside = judgement
     words = (source(row), row.claim.words, row.ours, verdict(row), why(row))
     report = f"[{Path(folder).name}]({folder}/report/{PAGES[language].replace('README', 'report')})"
-    return [*(one.in_language(language) for one in words), report, _study(beside).in_language(language)]
+    return [*(one.in_language(language) for one in words), report, _others(beside).in_language(language)]
 
 
 def _line(cells: list[str]) -> str:
@@ -109,8 +108,11 @@ def why(row: Row) -> Words:
     return clauses(*(part for part in parts if part.en))
 
 
-def _study(row: Row | None) -> Words:
-    """Verdict and scores of the study; a dash where it tests nothing of the claim, or the row itself is of the study."""
-    if row is None:
-        return Words("–")
-    return say("{verdict}: {scores}", verdict=verdict(row), scores=row.ours) if row.ours.en else verdict(row)
+def _others(beside: Mapping[str, Row]) -> Words:
+    """Folder, verdict and scores of the others that test the claim; a dash where none does."""
+    return joined((_other(Path(folder).name, row) for folder, row in beside.items()), "; ", "；") if beside else Words("–")
+
+
+def _other(folder: str, row: Row) -> Words:
+    judged = say("{verdict}: {scores}", verdict=verdict(row), scores=row.ours) if row.ours.en else verdict(row)
+    return say("{folder}: {judged}", folder=folder, judged=judged)

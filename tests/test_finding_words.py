@@ -645,7 +645,6 @@ NO_READER = {  # models that `posenc inspect` does not read, and where it is sai
     "LeX Transformer": "arXiv 2212.10554",
     "RetNet": "arXiv 2307.08621",
     "EVA-02": "arXiv 2303.11331",
-    "Mochi (three axes)": "diffusers, transformer_mochi.py: pos_frequencies of 3 axes, heads and pairs",
     "Lumina": "diffusers, transformer_lumina2.py, Lumina2RotaryPosEmbed",
     "Z-Image": "diffusers, transformer_z_image.py, RopeEmbedder",
     "Cosmos": "diffusers, transformer_cosmos.py, CosmosRotaryPosEmbed",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -104,7 +105,7 @@ def command(
 
 def is_file(of: str) -> bool:
     """Whether it is meant as a path: one that is there, or that no name looks like."""
-    return Path(of).exists() or of.endswith(".json") or of.startswith(("./", "../", "/", "~"))
+    return os.path.exists(of) or of.endswith(".json") or of.startswith(("./", "../", "/", "~"))
 
 
 def of_file(of: str, given: dict[str, Any]) -> dict[str, Any]:

@@ -183,7 +183,7 @@ def _methods(kind: type) -> set[str]:
 
 
 def cache() -> KeyValueCache:
-    return KeyValueCache(torch.randn(B, G, T, DH), torch.randn(B, G, T, DH), Positions.arange(B, T))
+    return KeyValueCache(torch.randn(B, G, T, DH), torch.randn(B, G, T, DH), Positions.arange(B, T), posenc.create("rope", d_head=DH))
 
 
 def config() -> dict[str, Any]:
@@ -429,6 +429,9 @@ SPECIAL: dict[str, Callable[[], Any]] = {
     "transformers.crop:lengths": lambda: [3, 1],
     "transformers.crop:attention_mask": lambda: torch.ones(B, T, dtype=torch.long),
     "KeyValueCache.static:capacity": lambda: 8,
+    "KeyValueCache.paged:size": lambda: 4,
+    "KeyValueCache.paged:blocks": lambda: 8,
+    "KeyValueCache.stored_in:dtype": lambda: torch.bfloat16,
     "KeyValueCache.reorder:rows": lambda: [1, 0],
     "KeyValueCache.evict:keep": lambda: torch.arange(T)[None] != 1,
     "KeyValueCache.ring:capacity": lambda: 4,

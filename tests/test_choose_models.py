@@ -21,6 +21,7 @@ from posenc.catalogue.lookup import every_term
 from posenc.cli import app
 from posenc.configs import ConfigError, spec_of
 from posenc.configs.family import reader_paths
+from posenc.configs.reading import part_for, scaling
 
 MODELS = list(dict.fromkeys(term.written for term in every_term() if term.role in USERS))
 FAILED = ["InternLM", "cosmos3_edge", "dots3_note_text", "embedding_gemma2", "ernie4_5_vl_moe", "neomme", "mistral"]
@@ -65,8 +66,8 @@ def file_of(model: str) -> dict[str, Any]:
 
 
 def trained_on(config: dict[str, Any]) -> int:
-    part = model_readings.part_for(spec_of(config), "text")[1]
-    scaled = model_readings.scaling(part)[1] if part.layers else None
+    part = part_for(spec_of(config), "text")[1]
+    scaled = scaling(part)[1] if part.layers else None
     return max(part.trained_length or 1024, scaled or 0)
 
 
@@ -113,7 +114,7 @@ def of_command(command: str, config: dict[str, Any]) -> list[str]:
     arguments = shlex.split(command)[1:]
     done = CliRunner().invoke(app, [*arguments, "--json"])
     if "no setting" not in done.stderr and "the file has none with the sizes" in str(done.exception):  # defaults, unwritten
-        part = model_readings.part_for(spec_of(config), "text")[1]
+        part = part_for(spec_of(config), "text")[1]
         with open("config.json", "w") as file:
             json.dump({"model_type": part.family}, file)
         done = CliRunner().invoke(app, [*arguments, "--json"])

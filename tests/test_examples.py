@@ -5,9 +5,9 @@ import re
 from pathlib import Path
 
 import pytest
+import torch
 
 import posenc
-from posenc.encodings.of_families import wide_rope
 
 ROOT = Path(__file__).parent.parent
 NAMES = ("diffusion_transformer", "vit_other_resolution", "graph_transformer")
@@ -52,16 +52,19 @@ def test_the_pages_run_as_printed_in_both_languages(page, capsys):
     assert capsys.readouterr().out == "".join(output)
 
 
-def test_every_row_of_diffusion_models_says_what_runs_and_fits():
-    """Frequencies and positions of a row have the same axes, in both languages."""
-    names = {"positions_by": posenc.positions_by, "Positions": posenc.Positions, "separate": posenc.frequencies.separate}
-    names["wide_rope"] = wide_rope
+def test_every_row_of_diffusion_models_says_what_runs():
+    """Encodings and positions are made, the same in both languages; tests/test_diffusion_models.py has their numbers."""
     english, chinese = (rows_of_code(f"images{suffix}.md") for suffix in ("", ".zh-CN"))
     assert english == chinese
-    assert len(english) == 11
-    for said in english:
-        axes = {getattr(made, "n_axes", None) or made.coords.shape[-1] for made in (eval(one, names) for one in said)}
-        assert len(axes) == 1, said
+    assert len(english) > 60
+    sizes = {"frames": 2, "height": 4, "width": 4, "text": 3, "fps": 24.0}
+    for name, *said in english:
+        assert said, name
+        for one in said:
+            *imports, made = one.split("; ")
+            names = {"posenc": posenc, "torch": torch, **sizes}
+            exec("\n".join(imports), names)
+            assert isinstance(eval(made, names), (posenc.PositionalEncoding, posenc.Positions)), one
 
 
 def rows_of_code(page):

@@ -20,7 +20,7 @@ CHINESE = re.compile(r"[\u3400-\u9fff]")
 WORD = re.compile(r"[A-Za-z]{2,}")
 KEYS = re.compile(r"[\w.]*_[\w.]*|\d+(\.\d+)?|·|/|\+|,|-|ln|yarn|longrope|factor|√")
 REFUSED = "译not for this family: "
-CODE = ("values_from",)  # how frequencies are made, as an expression of Python
+CODE = ("values_from", "code")  # expressions and lines of Python
 
 pytestmark = pytest.mark.usefixtures("marked_as_chinese")
 

@@ -89,7 +89,7 @@ def test_it_decides_the_key_and_not_the_trained_weights() -> None:
     [
         ("length: 16}", "length: 12}", "then: expected a length among (4, 8, 16), got 12"),
         ("change: yarn,", "change: self_extend,", "self_extend is for models that are not trained on"),
-        ("change: yarn,", "change: yran,", "expected one of interpolation, ntk, yarn"),
+        ("change: yarn,", "change: yran,", "expected one of interpolation, ntk, ntk_by_parts, yarn"),
         ("steps: 5", "steps: 0", "steps: expected a number of at least 1"),
         ("[rope, nope]", "[nope]", "has no encoding rope"),
     ],
@@ -162,8 +162,13 @@ def test_a_budget_counts_what_comes_after(monkeypatch: pytest.MonkeyPatch) -> No
     shared = (None, Hardware())
     monkeypatch.setattr(budget, "score", lambda given, rows, text, hardware: (2.0, 16))
     monkeypatch.setattr(budget, "after", lambda given, then, text, hardware: 7.0 * then.steps)
-    assert budget.speed(shared, trial(then=[]), lambda share: None)[1] == 2.0
-    assert budget.speed(shared, trial(), lambda share: None)[1] == 3 * 2.0 + 7.0 * (5 + 3)
+
+    def of(one: Trial) -> float:
+        speed = budget.speed(shared, one, lambda share: None).speed
+        return speed.of(one) - one.training.steps * speed.step
+
+    assert of(trial(then=[])) == pytest.approx(2.0)
+    assert of(trial()) == pytest.approx(3 * 2.0 + 7.0 * (5 + 3))
 
 
 def test_a_budget_measures_the_steps_after_a_change() -> None:

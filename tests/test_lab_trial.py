@@ -226,9 +226,10 @@ def test_windows_are_cut_up_at_every_length_or_at_the_longest() -> None:
 
 def test_speeds_are_of_a_step_and_of_all_windows(monkeypatch: pytest.MonkeyPatch) -> None:
     shared = (TEXT, Hardware())
-    step, scored, share = budget.speed(shared, small("nope"), ignore)
-    assert 0 < step < 10
-    assert 0 < scored < 10
+    speed, share = budget.speed(shared, small("nope"), ignore)
+    assert 0 < speed.step < 10
+    assert 0 < speed.of(small("nope")) - small("nope").training.steps * speed.step < 10
     assert 0 < share < 2  # of a processor
     monkeypatch.setattr(budget, "score", lambda trial, rows, text, hardware: (2.0, 3))
-    assert budget.speed(shared, small("nope"), ignore)[1] == 4.0  # of six windows
+    speed = budget.speed(shared, small("nope"), ignore).speed
+    assert speed.scoring * budget.scored(small("nope").task) == pytest.approx(4.0)  # of six windows

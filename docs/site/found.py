@@ -37,7 +37,7 @@ def data() -> dict[str, Any]:
         "missing": missing,
         "elsewhere": {index.fold(word): place for word, place in lookup.ELSEWHERE.items()},
         "free": sorted(index.attention_free()),
-        "empty": sorted(index.EMPTY),
+        "empty": index.EMPTY.pattern,
         "same": index.SAME,
         "version": index.VERSION.pattern,
         "any": index.ANY.pattern,

@@ -159,8 +159,8 @@ BY_HAND = [
     (
         "decode ignores impl",
         "Attention.decode",
-        "attend_rotated(q, cache.k, cache.v, self.encoding, at, cache.at, impl=impl, **options)",
-        "attend_rotated(q, cache.k, cache.v, self.encoding, at, cache.at, **options)",
+        "attend_rotated(q, *cache.read(), self.encoding, at, cache.at, impl=impl, **options)",
+        "attend_rotated(q, *cache.read(), self.encoding, at, cache.at, **options)",
     ),
     (
         "forward ignores impl",

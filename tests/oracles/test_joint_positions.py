@@ -14,7 +14,7 @@ import torch
 
 import posenc
 from oracles.by_hand import close
-from posenc import Positions, create
+from posenc import Positions
 
 
 def rows(at: Positions) -> list:
@@ -161,9 +161,11 @@ def test_ltx_counts_seconds_and_pixels(rate):
 def test_the_row_of_sd3_adds_what_its_class_adds(page):
     """diffusers' PatchEmbed divides the numbers of its table of 192 by 192 / 64: the sinusoids of column, then of row."""
     text = (Path(__file__).parents[2] / "docs" / page).read_text(encoding="utf-8")
-    (row,) = (line for line in text.splitlines() if line.startswith("| SD3 |"))
-    at = eval(row.rsplit("`", 2)[1], {"Positions": Positions})
-    got = create("sinusoidal_2d", d_model=16).embed(torch.zeros(1, 64 * 64, 16, dtype=torch.float64), at)[0]
+    (row,) = (line for line in text.splitlines() if line.startswith("| SD3,"))
+    *_, call, numbering = row.split("`")[1::2]
+    at = eval(numbering, {"posenc": posenc, "height": 64, "width": 64})
+    encoding = eval(call.replace("d_model=1536", "d_model=16"), {"posenc": posenc})
+    got = encoding.embed(torch.zeros(1, 64 * 64, 16, dtype=torch.float64), at)[0]
     for patch, (y, x) in {0: (64, 64), 1: (64, 65), 64 * 5 + 3: (69, 67), 4095: (127, 127)}.items():
         angles = [number * 64 / 192 / 10000 ** (i / 4) for number in (x, y) for i in range(4)]
         sines, cosines = [math.sin(a) for a in angles], [math.cos(a) for a in angles]

@@ -5,7 +5,7 @@
 globalThis.posencFind = (() => {
   const HAN = "\\u3400-\\u9fff";
   const index = globalThis.posencIndex;
-  const [empty, called] = [new Set(index.empty), new Set(index.called)];
+  const [empty, called] = [new RegExp(`^(?:${index.empty})$`), new Set(index.called)];
 
   /** Its letters, digits and +, in lower case. */
   const fold = (word) => word.toLowerCase().replace(/[^\p{L}\p{N}+]/gu, "");
@@ -18,7 +18,7 @@ globalThis.posencFind = (() => {
   function meaning(word) {
     const lower = word.replace(/(?<=[a-z]{3})(?=[A-Z])/g, " ").toLowerCase().replace(/(\d)[ -]d\b/g, "$1d");
     const parts = lower.match(new RegExp(`\\d+d(?![a-z])|\\d+|[a-z+]+|[${HAN}]+`, "g")) ?? [];
-    const told = parts.map((part) => part.replace(/(?<=[a-z]{3}[^su])s$/, "")).filter((part) => !empty.has(part)).map((part) => part.replace(/位置|编码|嵌入|的/g, ""));
+    const told = parts.map((part) => part.replace(/(?<=[a-z]{3}[^su])s$/, "")).filter((part) => !empty.test(part)).map((part) => part.replace(/位置|编码|嵌入|的/g, ""));
     return new Set(told.filter(Boolean).map((part) => index.same[part] ?? part));
   }
 

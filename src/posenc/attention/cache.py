@@ -185,7 +185,7 @@ class KeyValueCache:
         as running sums are of the last one; and with `renumber` for an encoding whose keys hold positions otherwise than by
         a rotation that adds up, and for positions of several coordinates or of real numbers.
         """
-        index, at = self.left(keep)
+        index, at = self._left(keep)
         kept = replace(self, k=taken_columns(self.k, index), v=taken_columns(self.v, index), at=at, room=None)
         if not renumber:
             return kept
@@ -193,7 +193,7 @@ class KeyValueCache:
         k, v = (packed(x, self.k.dtype) for x in moved(*kept.read(), by, rotating(self.encoding)))
         return replace(kept, k=k, v=v, at=at)
 
-    def left(self, keep: Bool[Tensor, "#b s"]) -> tuple[Int[Tensor, "b m"], Positions]:
+    def _left(self, keep: Bool[Tensor, "#b s"]) -> tuple[Int[Tensor, "b m"], Positions]:
         """The columns that `evict` keeps, and their positions. Raises as it does."""
         rows, stored = self.k.shape[0], self.k.shape[2]
         if keep.shape not in ((rows, stored), (1, stored)) or keep.is_meta:
@@ -299,7 +299,7 @@ class RingCache(KeyValueCache):
         if self.k.shape[2] + at.length <= self.capacity:
             return super().extend(k, v, at)
         self._check(k, v, at)
-        index, held = self.left(self.kept(at.length))
+        index, held = self._left(self.kept(at.length))
         k, v = (taken_columns(old, index, packed(x, old.dtype)) for old, x in ((self.k, k), (self.v, v)))
         return replace(self, k=k, v=v, at=Positions.cat([held, at.expand(len(k))]), room=None)
 

@@ -7,6 +7,7 @@ Legend: b rows, n blocks of a row, t tokens.
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import TYPE_CHECKING
 
 import torch
@@ -28,13 +29,15 @@ def with_blocks(table: Int[Tensor, "b n"], lengths: Int[Tensor, "b"], size: int,
     """The table with blocks for so many tokens of every row, taken from those that no row has. Raises ValueError where too
     few are free."""
     rows = [[block for block in row if block >= 0] for row in table.tolist()]
-    free = sorted(set(range(blocks)) - {block for row in rows for block in row}, reverse=True)
+    used = {block for row in rows for block in row}
     missing = [max(-(-length // size) - len(row), 0) for row, length in zip(rows, lengths.tolist(), strict=True)]
     if not any(missing):
         return table
-    if sum(missing) > len(free):
-        raise ValueError(f"blocks: {sum(missing)} more of {size} tokens are needed, and {len(free)} of {blocks} are free")
+    if sum(missing) > blocks - len(used):
+        more = f"{sum(missing)} more of {size} tokens are needed"
+        raise ValueError(f"blocks: {more}, and {blocks - len(used)} of {blocks} are free")
+    free = (block for block in range(blocks) if block not in used)
     for row, count in zip(rows, missing, strict=True):
-        row += [free.pop() for _ in range(count)]
+        row += islice(free, count)
     width = max(map(len, rows))
     return table.new_tensor([row + [-1] * (width - len(row)) for row in rows])

@@ -183,7 +183,9 @@ def _methods(kind: type) -> set[str]:
 
 
 def cache() -> KeyValueCache:
-    return KeyValueCache(torch.randn(B, G, T, DH), torch.randn(B, G, T, DH), Positions.arange(B, T), posenc.create("rope", d_head=DH))
+    return KeyValueCache(
+        torch.randn(B, G, T, DH), torch.randn(B, G, T, DH), Positions.arange(B, T), posenc.create("rope", d_head=DH)
+    )
 
 
 def config() -> dict[str, Any]:

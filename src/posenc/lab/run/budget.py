@@ -31,6 +31,7 @@ MARGIN = 1.1  # of the estimated time: what a plan leaves free, and what is adde
 MEASURING = 0.1  # of a budget, at most
 BUSY = 0.8  # share of a processor; a machine that gives a training step less is said to be busy
 FEW_ROWS = 8  # rows that are scored to estimate the time of scoring
+SLOW_ROW = 3.0  # seconds of the first one, above which it is the estimate
 
 A_FEW_STEPS = 4  # steps that are measured of training on after a change
 
@@ -294,8 +295,9 @@ def speed(shared: tuple[Corpus | None, Hardware], trial: Trial, report: Callable
         next(steps)
         times.append(time.perf_counter() - start)
     share = (time.process_time() - processor) / (time.perf_counter() - begun)
-    score(trial, 1, text, hardware)  # warms up
-    seconds, rows = score(trial, FEW_ROWS, text, hardware)
+    seconds, rows = score(trial, 1, text, hardware)  # warms up
+    if seconds < SLOW_ROW:
+        seconds, rows = score(trial, FEW_ROWS, text, hardware)
     all_rows = len(trial.task.scored(trial.task.length, text).tokens)
     training_on = [after(trial, then, text, hardware) for then in trial.then]
     scoring = (1 + len(trial.then)) * seconds * all_rows / rows / scored(trial.task)

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from posenc.catalogue.index import fold
-from posenc.configs import ConfigError
+from posenc.configs import ConfigError, spec_of
 from posenc.configs.families.diffusion_transformers import MODELS, ROWS
 from posenc.configs.family import reader_paths
 from posenc.configs.reading import row_of
@@ -40,7 +40,8 @@ def readings() -> dict[str, dict[str, Any]]:
 def reading(name: str) -> dict[str, Any] | None:
     """The row of a model; None where its configuration needs keys that are not known."""
     try:
-        return row_of(configuration(name) or {})
+        config = configuration(name) or {}
+        return row_of(config, spec_of(config))
     except ConfigError:
         return None
 

@@ -15,6 +15,7 @@ from PIL import Image
 from playwright.sync_api import expect
 from widths import fits
 
+from conftest import IN_PAGE
 from posenc.explorer import views
 from posenc.explorer.data import pack
 from sampling import a_third, every_second, one_in, only, thinned
@@ -77,7 +78,7 @@ def drawn(name: str) -> str:
 
 def silent(page: Any, server: str) -> None:
     assert page.said == []
-    assert [url for url in page.asked if not url.startswith((server, "data:", "blob:"))] == []
+    assert [url for url in page.asked if not url.startswith((server, *IN_PAGE))] == []
 
 
 @pytest.mark.parametrize(("name", "lang"), thinned(2, every_second((START, *PAGES), ("en", "zh"))))

@@ -42,9 +42,7 @@ def opened_file(browser, file) -> Iterator[Any]:
     page.wait_for_selector("main[data-ready]")
     yield page
     assert page.said == []
-    assert [
-        url for url in page.asked if url.split("#")[0] != file.as_uri() and not url.startswith(("data:", "blob:"))
-    ] == []
+    assert [url for url in page.asked if url.split("#")[0] != file.as_uri() and not url.startswith(IN_PAGE)] == []
     context.close()
 
 

@@ -374,7 +374,7 @@ class StaticCache(KeyValueCache):
         fits = (at.order >= 0) & (column >= 0) & (column < self.k.shape[2]) & (at.document >= 0)
         check_accepted(at.order, fits, f"at: {why}, got order {{}}")
         into: Any = torch.arange(len(k), device=k.device)[:, None], column
-        self.write(packed(k, self.k.dtype), packed(v, self.v.dtype), column)
+        self.write(packed(k, self.k.dtype), packed(v, self.v.dtype), into)
         for room, new in ((held.coords, at.coords), (held.order, at.order), (held.document, at.document)):
             room[into] = new
         for owner, rooms in held.states.items():
@@ -382,10 +382,10 @@ class StaticCache(KeyValueCache):
                 room[into] = new
         return self
 
-    def write(self, k: Tensor, v: Tensor, column: Int[Tensor, "b t"]) -> None:
-        row = torch.arange(len(k), device=k.device)[:, None]
+    def write(self, k: Tensor, v: Tensor, into: tuple[Int[Tensor, "b 1"], Int[Tensor, "b t"]]) -> None:
+        """`into`: the row and the column of each token."""
         for room, new in ((self.k, k), (self.v, v)):
-            room.transpose(1, 2)[row, column] = new.transpose(1, 2)
+            room.transpose(1, 2)[into] = new.transpose(1, 2)
 
     def crop(self, lengths: int | Tensor | Sequence[int]) -> Self:
         return replace(self, at=first_of_each_row(self.at, lengths))
@@ -499,9 +499,9 @@ class PagedCache(StaticCache):
     def columns(self, at: Positions) -> tuple[Int[Tensor, "b t"], str]:
         return slots(self.table, at.order, self.size), "padding, or a row without a block: call reserve(lengths) before"
 
-    def write(self, k: Tensor, v: Tensor, column: Int[Tensor, "b t"]) -> None:
+    def write(self, k: Tensor, v: Tensor, into: tuple[Int[Tensor, "b 1"], Int[Tensor, "b t"]]) -> None:
         for room, new in ((self.k, k), (self.v, v)):
-            room[0].transpose(0, 1)[column] = new.transpose(1, 2)
+            room[0].transpose(0, 1)[into[1]] = new.transpose(1, 2)
 
     def crop(self, lengths: int | Tensor | Sequence[int]) -> Self:
         cropped = super().crop(lengths)

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from posenc.configs.spec import Rotation, Use
+from posenc.configs.spec import BY_AXIS, Rotation, Use
 
 NAMES = {"MixedRoPE": "rope_mixed", "Sinusoidal": "sinusoidal", "Sinusoidal3D": "sinusoidal_3d"}
 """Classes that have a name of the catalogue with their own arguments."""
-BY_AXIS = "configs.by_axis.by_axis"
 
 
 def as_python(use: Use, frequencies: str = "") -> str:

@@ -10,12 +10,12 @@ from posenc.catalogue.choose.reading import METHODS, READ, SCALED, Reading
 from posenc.catalogue.entry import Kind
 from posenc.catalogue.lookup import ENTRIES
 from posenc.catalogue.lookup import METHODS as CLASS_ENTRIES
-from posenc.configs.as_python import BY_AXIS, as_python, frequencies_as_python
+from posenc.configs.as_python import as_python, frequencies_as_python
 from posenc.configs.families.diffusion_transformers import ROWS, positions_of
 from posenc.configs.read import spec_of
 from posenc.configs.report.extension import extend, extensible
 from posenc.configs.report.limit import scaling
-from posenc.configs.spec import PositionSpec, Rotation, Use
+from posenc.configs.spec import BY_AXIS, PositionSpec, Rotation, Use
 
 REPEATS = {"HunyuanVideoTransformer3DModel": 50, "CogVideoXTransformer3DModel": 20}
 """The latent frame at which longer videos begin to repeat, in the commands of RIFLEx's authors: N_k of their README.md."""
@@ -53,16 +53,17 @@ NO_ATTENTION = tuple(
 
 def reading_of(name: str, config: Mapping[str, Any]) -> Reading:
     """Of a configuration in the file `name`. Raises ConfigError for one that cannot be read."""
-    row, spec = row_of(config), spec_of(config)
+    spec = spec_of(config)
+    row = row_of(config, spec)
     methods = row.get("methods", METHODS)
     entry = next(iter(entries_of(part_for(spec, "text")[1])), "")
     more = {"methods": None if methods is None else tuple(methods), "file": name, "entry": entry}
     return Reading(spec.family, **{**row, **more})
 
 
-def row_of(config: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields of its `Reading` that differ from the usual."""
-    spec, row = spec_of(config), dict[str, Any]()
+def row_of(config: Mapping[str, Any], spec: PositionSpec) -> dict[str, Any]:
+    """The fields of its `Reading` that differ from the usual; `spec` is what the configuration says."""
+    row = dict[str, Any]()
     path, part = part_for(spec, "text")
     if found := {domain: of for domain in PARTS if (of := kind(part_for(spec, domain)[1])) in READ}:
         row["of"] = found if len(set(found.values())) > 1 or len(found) < len(PARTS) else next(iter(found.values()))
@@ -204,7 +205,7 @@ def _named(use: Use) -> str | None:
 
 
 def _of_rotation(rotation: Rotation, d_head: int) -> str | None:
-    if rotation.kind == "configs.by_axis.by_axis":
+    if rotation.kind == BY_AXIS:
         return "axial_rope"
     if "in_turns" in dict(rotation.maps):
         return "dinov3_rope"

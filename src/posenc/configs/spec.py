@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from posenc.positions import Positions
     from posenc.support.shapes import Float
 
+BY_AXIS = "configs.by_axis.by_axis"  # the kind of a rotation whose axes have spectra of their own
 STARTS = ("rotary", "partial", "proportional")  # made from a width and a base; all others from frequencies
 Exact = Literal["fp64", "model"]
 RECURRENT = ("linear_attention", "conv", "mlp", "moe")  # kinds of layers that are not attention

@@ -14,7 +14,7 @@ from posenc.configs.errors import ConfigError
 from posenc.configs.family import family
 from posenc.configs.keys import Keys
 from posenc.configs.say import say
-from posenc.configs.spec import Layer, PositionSpec, Rotation, Use, Weight
+from posenc.configs.spec import BY_AXIS, Layer, PositionSpec, Rotation, Use, Weight
 from posenc.support.data_files import beside
 
 Row = Mapping[str, Any]
@@ -198,7 +198,7 @@ def axes(stack: Stack) -> Use:
     if "learned" in row and keys.text(row["learned"], None):
         keys.note(row["learned"], say("a learned table of each coordinate is added in every layer as well: not read"))
     parameters = (("sizes", sizes), *scaled.items())
-    return stack.turning(Rotation(sum(sizes), stack.base[0], "configs.by_axis.by_axis", parameters))
+    return stack.turning(Rotation(sum(sizes), stack.base[0], BY_AXIS, parameters))
 
 
 def sequence(stack: Stack) -> Use:
@@ -231,7 +231,7 @@ def in_each_part(stack: Stack) -> Use:
     """A third of the head for each coordinate, whose halves are paired; coordinates are divided."""
     by = tuple(stack.keys.number(f"interpolation_scale_{axis}") for axis in "thw")
     parameters = (("sizes", stack.channels()), ("linear", by))
-    rotation = Rotation(sum(stack.channels()), stack.base[0], "configs.by_axis.by_axis", parameters)
+    rotation = Rotation(sum(stack.channels()), stack.base[0], BY_AXIS, parameters)
     return stack.turning(rotation, "configs.quirks.in_each_part", "f")
 
 
@@ -245,7 +245,7 @@ def halves_of_neighbours(stack: Stack) -> Use:
         ),
     )
     parameters = (("sizes", stack.channels()),)
-    rotation = Rotation(sum(stack.channels()), stack.base[0], "configs.by_axis.by_axis", parameters)
+    rotation = Rotation(sum(stack.channels()), stack.base[0], BY_AXIS, parameters)
     return stack.turning(rotation, "configs.quirks.neighbours", "f")
 
 

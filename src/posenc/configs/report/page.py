@@ -19,11 +19,12 @@ from posenc.configs.report.names import kind as kind_in_words
 from posenc.configs.report.remarks import listed
 from posenc.configs.report.runtimes import runtimes
 from posenc.configs.report.side_by_side import counted_words
+from posenc.configs.spec import BY_AXIS
 from posenc.support.languages import Language
 from posenc.terminal.wrapped import Wrapped
 
 COLOURS = {"error": "bold red", "warning": "yellow", "note": "cyan"}
-UNSCALED = ("rotary", GIVEN, "configs.by_axis.by_axis", "frequencies.wide.spectrum")
+UNSCALED = ("rotary", GIVEN, BY_AXIS, "frequencies.wide.spectrum")
 Row = tuple[str, str, str]  # what, value, who said it
 
 

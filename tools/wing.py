@@ -37,25 +37,19 @@ def _called(call: re.Match[str]) -> str:
     return " ".join(added + word if name == "addprefix" else word + added for word in words.split())
 
 
-def main(wing: str, *options: str) -> int:
-    if options == ("--list",):
-        print(*files(wing))
+def main(arguments: list[str]) -> int:
+    if not arguments:
+        sys.exit("tools/wing.py: expected the name of a wing, such as core")
+    try:
+        named = files(arguments[0])
+    except ValueError as error:
+        sys.exit(f"tools/wing.py: {error}")
+    if arguments[1:] == ["--list"]:
+        print(*named)
         return 0
-    command = [
-        sys.executable,
-        "-m",
-        "pytest",
-        "-n",
-        "2",
-        "--dist",
-        "worksteal",
-        "-m",
-        "not acceptance",
-        *options,
-        *files(wing),
-    ]
-    return subprocess.run(command, cwd=ROOT, check=False, env=os.environ | {"OMP_NUM_THREADS": "1"}).returncode
+    run = [sys.executable, *"-m pytest -n 2 --dist worksteal -m".split(), "not acceptance", *arguments[1:], *named]
+    return subprocess.run(run, cwd=ROOT, check=False, env=os.environ | {"OMP_NUM_THREADS": "1"}).returncode
 
 
 if __name__ == "__main__":
-    sys.exit(main(*sys.argv[1:]))
+    sys.exit(main(sys.argv[1:]))

@@ -310,6 +310,7 @@ def test_every_answer_comes_as_often_as_chance_says(name: str) -> None:
     ("name", "settings", "message"),
     [
         ("recall", {"keys": 31}, "keys: expected at least 32, as many as the longest row has pairs; got 31"),
+        ("recall", {"loose": 1e9}, "loose"),
         ("flip_flop", {"length": 2, "lengths": (1, 2)}, "lengths: expected none below 2, got"),
         ("flip_flop", {"acting": 0}, "acting"),
         ("copy", {"lengths": (0, 10)}, "lengths: expected none below 1, got"),

@@ -46,7 +46,7 @@ class Recall(Drawn):
     keys: int = Field(default=32, ge=1)
     values: int = Field(default=8, ge=2)
     queries: int = Field(default=4, ge=1)  # or the number of pairs, if that is smaller
-    loose: float = Field(default=0.0, ge=0)
+    loose: float = Field(default=0.0, ge=0, le=64)
 
     title: ClassVar[Words] = say("Associative recall")
     unit: ClassVar[Words] = say("pairs to remember")

@@ -22,7 +22,7 @@ def files(wing: str) -> list[str]:
     wings = dict(re.findall(r"^WING_(\w+) *:= *(.*)$", makefile, flags=re.MULTILINE))
     if wing not in wings:
         raise ValueError(f"there is no wing {wing}: choose from {', '.join(wings)}")
-    text = wings[wing]
+    text: str = wings[wing]
     while CALL.search(text):
         text = CALL.sub(_called, text)
     return text.split()
@@ -47,8 +47,10 @@ def main(arguments: list[str]) -> int:
     if arguments[1:] == ["--list"]:
         print(*named)
         return 0
-    run = [sys.executable, *"-m pytest -n 2 --dist worksteal -m".split(), "not acceptance", *arguments[1:], *named]
-    return subprocess.run(run, cwd=ROOT, check=False, env=os.environ | {"OMP_NUM_THREADS": "1"}).returncode
+    pytest = [sys.executable, "-m", "pytest", "-n", "2", "--dist", "worksteal", "-m", "not acceptance"]
+    return subprocess.run(
+        [*pytest, *arguments[1:], *named], cwd=ROOT, check=False, env=os.environ | {"OMP_NUM_THREADS": "1"}
+    ).returncode
 
 
 if __name__ == "__main__":

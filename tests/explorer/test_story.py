@@ -274,8 +274,9 @@ def test_the_numbers_of_every_picture_are_a_table_and_it_is_saved(page):
         go(page, chapter)
         expect(page.locator(".with")).to_be_hidden()  # they are the answer
         page.click(NEXT)
-        page.wait_for_timeout(50)
+        expect(page.locator(".with")).to_be_visible()
         page.click(".with summary")
+        page.wait_for_selector(".with tbody tr")
         right_numbers(chapter, columns(page), page.lang)
     with page.expect_download() as download:
         page.click("[data-role=save]")

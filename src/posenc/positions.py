@@ -176,9 +176,13 @@ class Positions:
         Padding is no real token: of a prompt with a mask, lengths are mask.sum(dim=1), not the width of the batch.
         """
         count = integers("lengths", lengths, "[b]", device).unsqueeze(1)
-        if readable(count) and count.numel() and (least := count.min().item()) < 0:
-            raise ValueError(f"lengths: expected tokens already seen, 0 or more, got {least}")
-        return _made(count, count, torch.zeros_like(count), consecutive_in="row")
+        if readable(count) and count.numel():
+            least, most = map(int, count.aminmax())
+            if least < 0:
+                raise ValueError(f"lengths: expected tokens already seen, 0 or more, got {least}")
+            if least == most:
+                count = count[:1].expand_as(count)  # one row, which repeats
+        return _made(count, count, torch.zeros_like(count[:1]).expand_as(count), consecutive_in="row")
 
     @classmethod
     @checked_on_failure
@@ -447,14 +451,14 @@ class Positions:
                     f"parts: expected coords of one batch and the same axes, got {list(part.coords.shape)} beside "
                     f"{list(parts[0].coords.shape)}; expand(batch) gives one row to all"
                 )
-        return _made(
-            torch.cat([part.coords for part in parts], dim=1),
-            torch.cat([part.order for part in parts], dim=1),
-            torch.cat([part.document for part in parts], dim=1),
-            consecutive_in="row" if _is_one_run(parts) else None,
-            tables=_joined([part.tables for part in parts]),
-            states=_joined([part.states for part in parts]),
-        )
+        if ends := _counted_on(parts):
+            coords = torch.arange(*ends)[None].expand(parts[0].coords.shape[0], -1)
+            return _made(coords, coords, torch.zeros_like(coords[:1]).expand_as(coords), "row")
+        fields = [(part.coords, part.order, part.document) for part in parts]
+        coords, order, document = (torch.cat(tensors, dim=1) for tensors in zip(*fields, strict=True))
+        consecutive_in: Consecutive | None = "row" if _is_one_run(parts) else None
+        tables, states = _joined([part.tables for part in parts]), _joined([part.states for part in parts])
+        return _made(coords, order, document, consecutive_in, tables, states)
 
     @checked_on_failure
     def expand(self, batch: int) -> Positions:
@@ -499,19 +503,30 @@ def distinct_rows(at_q: Positions, at_k: Positions) -> tuple[Positions, Position
     return (at_q.rows(0, 1), at_k.rows(0, 1)) if repeat_one_row(at_q, at_k) else (at_q, at_k)
 
 
+def _counted_on(parts: Sequence[Positions]) -> tuple[int, int] | None:
+    """The ends of a run through all parts that is the same in every row, so that none of it is copied. None: not seen."""
+    ends: list[int] = []
+    for part in parts:
+        at = part.coords
+        counted = part.consecutive_in == "row" and part.order is at and at.numel() and not (part.tables or part.states)
+        if not counted or (at.shape[0] > 1 and at.stride(0)) or not readable(at) or ends[1:] not in ([], [int(at[0, 0])]):
+            return None
+        ends = [*(ends or [int(at[0, 0])])[:1], int(at[0, -1]) + 1]
+    return ends[0], ends[1]
+
+
 def _is_one_run(parts: Sequence[Positions]) -> bool:
-    """Whether all parts are consecutive, and each begins where the one before ends; parts without tokens aside."""
+    """Whether all parts are consecutive, and each begins in every row where the one before ends; empty ones aside."""
     parts = [part for part in parts if part.length]
     consecutive = bool(parts) and all(part.consecutive_in == "row" for part in parts)
     return consecutive and all(itertools.starmap(_goes_on, itertools.pairwise(parts)))
 
 
 def _goes_on(before: Positions, after: Positions) -> bool:
-    """Whether one run of consecutive positions begins where the other ends, in every row."""
     if not readable(before.coords) or not readable(after.coords):
         return False
-    steps = ((before.coords, after.coords, 1), (before.order, after.order, 1), (before.document, after.document, 0))
-    return all(bool((first[:, 0] - last[:, -1] == step).all()) for last, first, step in steps)
+    counted = (after.coords[:, 0] - before.coords[:, -1] == 1) & (after.order[:, 0] - before.order[:, -1] == 1)
+    return bool((counted & (after.document[:, 0] == before.document[:, -1])).all())
 
 
 def _made(
@@ -524,16 +539,8 @@ def _made(
     grid_sizes: tuple[int, ...] | None = None,
 ) -> Positions:
     """Positions of these very tensors, which are not copied or checked; a leaf of a pytree may be a specification."""
-    at = object.__new__(Positions)
-    fields = {
-        "coords": coords,
-        "order": order,
-        "document": document,
-        "consecutive_in": consecutive_in,
-        "tables": tables,
-        "states": states,
-        "grid_sizes": grid_sizes,
-    }
+    at, values = object.__new__(Positions), (coords, order, document, consecutive_in, tables, states, grid_sizes)
+    fields = dict(zip(Positions.__dataclass_fields__, values, strict=True))
     if not torch.compiler.is_compiling():  # the decoding of one token makes several
         at.__dict__.update(fields)
         return at
@@ -548,19 +555,12 @@ def _each(tables: Mapping[str, tuple[Tensor, ...]], change: Callable[[Tensor], T
 
 def _joined(parts: Sequence[Mapping[str, tuple[Tensor, ...]]]) -> dict[str, tuple[Tensor, ...]]:
     """Along t, of the owners that every part has in one dtype and, apart from t, one shape."""
-    owners = (
-        owner
-        for owner, first in parts[0].items()
-        if all(owner in part and _alike(part[owner][0], first[0]) for part in parts)
-    )
+    kinds = [{owner: (first.dtype, first.shape[2:]) for owner, (first, *_) in part.items()} for part in parts]
+    owners = [owner for owner, kind in kinds[0].items() if all(kind == of_part.get(owner) for of_part in kinds)]
     return {
         owner: tuple(torch.cat(table, dim=1) for table in zip(*(part[owner] for part in parts), strict=True))
         for owner in owners
     }
-
-
-def _alike(first: Tensor, second: Tensor) -> bool:
-    return first.dtype == second.dtype and first.shape[2:] == second.shape[2:]
 
 
 def _in_order(coords: Tensor, document: Tensor | None = None, seen: int = 0) -> Positions:

@@ -296,6 +296,26 @@ def layer_of_memory():
     )[1]
 
 
+@pytest.mark.parametrize("memory", [lambda cache: cache.static(16), lambda cache: cache.paged(4, 16).reserve([7, 7])])
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"mask": torch.ones(2, 1, 1, 5, dtype=torch.bool)}, "^mask: expected 4 axes"),
+        ({"sinks": torch.zeros(3)}, "^sinks: expected one floating number for each of 4"),
+        ({"softcap": -1.0}, "^softcap: expected a positive number"),
+        ({"impl": "flash"}, "^impl: expected 'auto'"),
+        ({"impl": "toeplitz"}, "^impl='toeplitz' cannot express"),
+    ],
+)
+def test_a_call_that_is_refused_has_written_to_no_memory(memory, options, message):
+    module, x, cache = decoded()
+    held = memory(cache)
+    before = [part.clone() for part in parts(held)]
+    with torch.no_grad(), pytest.raises(ValueError, match=message):
+        module.decode(x[:, :1], Positions.decode(held.lengths), held, **options)
+    assert all(map(torch.equal, before, parts(held)))
+
+
 def test_what_a_static_cache_refuses():
     module, x, cache = decoded("fox", Positions.from_mask(PADDED))
     with pytest.raises(ValueError, match=r"capacity: row 0 holds a token of order 4, got 4 columns"):

@@ -15,7 +15,7 @@ from posenc import Positions, shard_index
 from posenc.encodings.learned import Learned
 from posenc.encodings.rope import RoPE
 from posenc.encodings.sinusoidal import Sinusoidal
-from posenc.positions import may_attend
+from posenc.positions import may_attend, repeat_one_row
 
 from .by_hand import close, each, sees
 
@@ -164,6 +164,20 @@ def test_cat_is_consecutive_only_where_everything_goes_on_in_every_row():
     assert both.consecutive_in is None
     other = replace(Positions.arange(2, 2, start), document=torch.ones(2, 2, dtype=torch.int64))  # another document
     assert Positions.cat([first, other]).consecutive_in is None
+
+
+def test_a_run_that_all_rows_share_is_kept_once():
+    """Of decoded tokens too: a bias of positions is then computed once for a batch. A gap ends the run, not the values."""
+    held = Positions.arange(3, 5, 2)
+    longer = Positions.cat([held, Positions.decode([7, 7, 7]), Positions.arange(3, 2, 8)])
+    assert rows(longer) == ([[2, 3, 4, 5, 6, 7, 8, 9]] * 3, [[2, 3, 4, 5, 6, 7, 8, 9]] * 3, [[0] * 8] * 3)
+    assert longer.consecutive_in == "row" and repeat_one_row(longer)
+    gap = Positions.cat([held, Positions.decode([8, 8, 8])])
+    assert rows(gap)[0] == [[2, 3, 4, 5, 6, 8]] * 3 and gap.consecutive_in is None
+    apart = Positions.cat([held, Positions.decode([7, 8, 7])])
+    assert rows(apart)[0] == [[2, 3, 4, 5, 6, n] for n in (7, 8, 7)] and not repeat_one_row(apart)
+    carried = held.replaced(states={"it": (torch.rand(3, 5),)})  # what was read of a row is its own
+    assert torch.equal(Positions.cat([carried, carried.replaced()]).states["it"][0][:, :5], carried.states["it"][0])
 
 
 def test_cat_of_two_precisions_does_not_pass_fp32_tables_for_fp64():

@@ -17,7 +17,9 @@ from torch import Tensor, nn
 from posenc.attention import attend, attend_rotated
 from posenc.attention.cache import KeyValueCache as KeyValueCache
 from posenc.attention.cache import MemoryCache, RingCache, StaticCache, check_written_by
-from posenc.attention.options import AttendOptions
+from posenc.attention.call import Call
+from posenc.attention.options import AttendOptions, Options
+from posenc.attention.plan import backend_of
 from posenc.combined import PerLayer, Stack, check_layout, check_one_layer, rotary_layouts
 from posenc.encoding import PositionalEncoding
 from posenc.positions import Positions
@@ -170,8 +172,12 @@ class Attention(nn.Module):
         q, k = rotated(self.encoding, self._split(self.query(x)), self._split(self.key(x)), at, at)
         v = self.encoding.rotate(self._split(self.value(x)), at, "value")
         held, past = self._held(at), cache
-        if isinstance(cache, StaticCache):  # which `extend` writes to
+        if isinstance(cache, StaticCache):  # which `extend` writes to: what is refused has changed nothing
             _check_goes_on(at, cache.at)
+            if options or impl != "auto":
+                given = Options(**options)
+                given.check(q, cache.k)
+                backend_of(Call.of(q, cache.k, cache.v, self.encoding, at, cache.at, options=given), impl)
         cache = KeyValueCache(k, v, held, self.encoding) if cache is None else cache.extend(k, v, held)
         if past is not None and cache is not past and cache.at.consecutive_in != "row":  # it was not seen that they go on
             _check_goes_on(at, past.at)

@@ -31,7 +31,7 @@ from share_pages import write_cards
 from posenc.catalogue.description import describe
 from posenc.catalogue.entry import KINDS, SHORT
 from posenc.catalogue.lookup import ENTRIES
-from posenc.explorer.export import exported
+from posenc.explorer.export import encoded, exported
 from posenc.support.languages import Language, Words
 
 HERE = Path(__file__).parent
@@ -214,7 +214,7 @@ def assets() -> None:
     installed = HERE / "node_modules"
     if not installed.is_dir():
         subprocess.run(["npm", "--prefix", str(HERE), "ci", "--silent"], check=True)
-    write(OUT / "pages" / "en" / FILE, exported())
+    (OUT / "pages" / "en" / FILE).write_bytes(encoded(exported()))
     out = OUT / "pages" / "en" / "assets"
     shutil.copytree(installed / "katex" / "dist" / "fonts", out / "katex" / "fonts")
     for name in ("katex.min.js", "katex.min.css"):

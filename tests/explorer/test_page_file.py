@@ -6,9 +6,11 @@ import html
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -27,6 +29,7 @@ from posenc.explorer.page_file import document, starting
 from posenc.learn.ledger import ROWS
 from sampling import a_third, one_in
 
+ROOT = Path(__file__).parents[2]
 PAGES = views.PAGES
 MOST_BYTES, MOST_WITHOUT_MODELS = 6_000_000, 2_000_000  # everything, and what is there before *stretch* is opened
 
@@ -219,6 +222,48 @@ def test_the_file_has_the_rows_of_the_notes(opened_file, name):
     expect(opened_file.locator(f".row-card[data-row={name}] tbody tr").first).to_be_visible()
     expect(opened_file.locator(f"main[data-ready] .view-{ROWS[name].view.partition('?')[0]}")).to_be_visible()
     expect(opened_file.locator(".trouble:visible")).to_have_count(0)
+
+
+# In a page of others
+
+
+def test_a_view_stands_in_a_page_of_others_at_its_state_and_as_tall_as_it_is(tmp_path, browser, file):
+    """By the script of the site, and in a frame by hand; with nothing around it but a link to the whole page."""
+    shutil.copyfile(file, tmp_path / "mine.html")
+    shutil.copyfile(ROOT / "docs/site/theme/embed.js", tmp_path / "embed.js")
+    script = '<script src="embed.js" data-file="mine.html" data-view="shift?p=25&amp;k=7" data-language="zh"></script>'
+    (tmp_path / "post.html").write_text(f"<!doctype html><p>One</p>{script}<p>Two</p>")
+    page = browser.new_page(viewport={"width": 900, "height": 900}, offline=True)
+    page.goto((tmp_path / "post.html").as_uri())
+    assert page.locator("body > *").evaluate_all("all => all.map((one) => one.localName)") == ["p", "script", "iframe", "p"]
+    shown = page.frames[1]
+    shown.wait_for_selector("main[data-ready] .view-shift")
+    assert (
+        shown.locator("[data-name=p] input").last.input_value(),
+        shown.locator("[data-name=k] input").last.input_value(),
+    ) == ("25", "7")
+    assert shown.locator(".posenc").get_attribute("lang") == "zh-CN"
+    assert shown.locator("header, footer").count() == 0
+    tall = shown.locator(".posenc").bounding_box()["height"]
+    page.wait_for_function("tall => Math.abs(document.querySelector('iframe').clientHeight - tall) < 2", arg=tall)
+    shown.locator("[data-name=k] input").last.fill("9")
+    shown.locator("[data-name=k] input").last.press("Enter")
+    shown.wait_for_url("**k=9**")
+    assert "alone=true" in shown.url
+    with page.context.expect_page() as whole:
+        shown.click(".whole a")
+    whole.value.wait_for_selector("header")
+    assert "alone" not in whole.value.url
+    assert "k=9" in whole.value.url
+    page.close()
+
+
+def test_the_code_to_embed_is_a_frame_of_this_state(opened_file):
+    go(opened_file, "shift?p=25&k=7")
+    opened_file.evaluate("navigator.clipboard.writeText = (text) => { window.taken = text; return Promise.resolve(); }")
+    opened_file.click(".take .embed")
+    source = re.search('<iframe src="([^"]+)"', opened_file.evaluate("window.taken"))[1]
+    assert source == f"{opened_file.url.split('#')[0]}#/shift?k=7&p=25&alone=true&lang=en"
 
 
 # What was typed and set before

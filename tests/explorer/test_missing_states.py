@@ -174,6 +174,7 @@ def test_a_link_draws_what_it_names_or_the_page_says_why_not(page, link, languag
 
 
 DOORS = ("file", "site", "server")
+REFUSED = dict.fromkeys([link for link in MISSING if "config=" in link], "model_type: missing")  # by Python, too
 SHARES = [
     pytest.param(door, share, marks=() if DOORS[share] == door else pytest.mark.acceptance)
     for door, share in itertools.product(DOORS, range(len(DOORS)))
@@ -209,6 +210,8 @@ def test_every_link_draws_its_state_through_every_door(browser, tmp_path, file, 
         elif link in MISSING and door != "server":
             expect(shown.locator("[data-role=missing-asked]")).to_contain_text(MISSING[link][0])
             draws_nothing(shown)
+        elif link in REFUSED:
+            expect(shown.locator(".trouble:visible")).to_contain_text(REFUSED[link])
         else:
             draws(shown, SAME.get(link, link), "en")
     page.close()

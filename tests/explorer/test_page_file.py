@@ -263,7 +263,7 @@ def test_the_code_to_embed_is_a_frame_of_this_state(opened_file):
     opened_file.evaluate("navigator.clipboard.writeText = (text) => { window.taken = text; return Promise.resolve(); }")
     opened_file.click(".take .embed")
     source = re.search('<iframe src="([^"]+)"', opened_file.evaluate("window.taken"))[1]
-    assert source == f"{opened_file.url.split('#')[0]}#/shift?k=7&p=25&alone=true&lang=en"
+    assert source == f"{opened_file.url.split('#')[0]}#/shift?p=25&k=7&alone=true&lang=en"
 
 
 # What was typed and set before

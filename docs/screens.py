@@ -32,12 +32,29 @@ English · [中文](explorer.zh-CN.md)
 `posenc explore` opens it in the browser, offline (`pip install '.[explore]'`; in a notebook
 `'.[notebook]'`); `posenc explore --export posenc.html` writes it as one file, with a link as that page stands;
 `posenc.explorer.notebook.show("table")` puts it into a notebook, where `.value` is what the page shows. Numbers come from
-the library, every view prints the Python that makes them, every state has a link and is saved as a picture. Tab opens a bar
-that leads to every drawing. It opens with a story of ten chapters, whose numbers the page computes by itself; "Contents"
+the library, every view prints the Python that makes them, every state has a link and is saved as a picture; a chapter of
+the story is saved as a film (GIF), too. Tab opens a bar that leads to every drawing. It opens with a story of ten chapters, whose numbers the page computes by itself; "Contents"
 has all pages under one numbering. Every encoding has a page with its formula, a program, limits, options and costs: the
 comparison links to it, and `posenc explore swin` opens it where no view shows the encoding. The pictures below are made
 by `python docs/screens.py`; `python tools/explorer_figures.py` measures accessibility, layout shift, the time to the
 first drawing and the time of a frame in every view.
+
+### A view in your own page
+
+Every state can stand in a page of yours, alone, without a server. Beside the exported file, or from the site's address, a
+frame shows it; "Copy code to embed" in the exported page writes this line for what it shows:
+
+```html
+<iframe src="posenc.html#/rotary_pair?m=9&n=4&alone=true&lang=en" style="width: 100%; height: 720px; border: 0"></iframe>
+```
+
+The site has a script that does the same and makes the frame as tall as the view; `data-file` names another exported file:
+
+```html
+<script src="https://example.org/assets/embed.js" data-view="rotary_pair?m=9&n=4" data-language="en"></script>
+```
+
+The notebook's widget is the same module (`page.js`), with the notebook's kernel in place of the page's own arithmetic.
 
 """,
     "zh": """# 探索器
@@ -48,12 +65,29 @@ first drawing and the time of a frame in every view.
 笔记本用 `'.[notebook]'`）；`posenc explore --export posenc.html` 把它写成一个文件，
 给出链接时保持那一页的状态和句子；
 `posenc.explorer.notebook.show("table")` 把它放进笔记本，`.value` 就是页面正在显示的状态。
-数值都来自本库，每个视图都附有得出这些数值的 Python 代码，每个状态都有链接，也可保存为图片。
+数值都来自本库，每个视图都附有得出这些数值的 Python 代码，每个状态都有链接，也可保存为图片；故事的每一章还可以保存为动画（GIF）。
 按 Tab 键会出现通往各幅图的导航栏。打开时先是十章的故事，其中的数值由页面自己计算；“目录”列出全部页面，编号统一。
 每种编码都有一页，给出公式、程序、局限、选项和代价。并排比较链接到它；
 没有视图展示的编码，`posenc explore swin` 会打开它的页面。
 下面的图由 `python docs/screens.py` 生成；
 `python tools/explorer_figures.py` 测量每个视图的无障碍、布局偏移、首次绘制时间和帧时间。
+
+### 放进你自己的网页
+
+任何状态都可以单独放进你的网页，不需要服务器。把导出的文件放在旁边，或用网站的地址，一个框架就能显示它；
+导出的页面里，“复制嵌入代码”会为当前状态写出这一行：
+
+```html
+<iframe src="posenc.html#/rotary_pair?m=9&n=4&alone=true&lang=zh" style="width: 100%; height: 720px; border: 0"></iframe>
+```
+
+网站有一个脚本做同样的事，并让框架与视图一样高；`data-file` 指定另一个导出的文件：
+
+```html
+<script src="https://example.org/assets/embed.js" data-view="rotary_pair?m=9&n=4" data-language="zh"></script>
+```
+
+笔记本里的小部件是同一个模块（`page.js`），只是由笔记本的内核来计算。
 
 """,
 }

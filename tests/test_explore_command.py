@@ -169,7 +169,7 @@ def test_a_file_that_is_there_is_replaced_only_by_force(tmp_path, capsys, monkey
     code, out, err = explore(capsys, monkeypatch, "--export", str(path), "--force")
     assert (code, err) == (0, "")
     assert out.startswith(f"wrote {path}")
-    assert path.read_text("utf-8") == PAGE
+    assert path.read_text("utf-16") == PAGE
 
 
 @pytest.mark.usefixtures("quick")

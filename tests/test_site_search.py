@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import json
 import random
+import re
 import shutil
 import subprocess
 from pathlib import Path
 
+import build
 import found
 import pytest
+import topics
 
 from posenc.catalogue import lookup
+from posenc.explorer.views import PAGES
 from test_finding_words import GUESSED, KNOWN, NOTHING
 
 SCRIPT = Path(__file__).parent.parent / "docs" / "site" / "theme" / "found.js"
@@ -82,3 +86,51 @@ def test_a_method_that_has_no_entry_is_said_to_have_none():
         assert one["entries"] == []
         assert one["missing"]["title"] == method.title
         assert one["missing"]["source"] == method.source
+
+
+# Chapters, views and pages
+
+
+def topics_of(words):
+    """Where the first topics of each word lead."""
+    every = [*topics.explorer(), *topics.guide(build.translated())]
+    ask = (
+        f"process.stdout.write(JSON.stringify({json.dumps(words)}.map((word) => posencTopics(word).map((one) => one.to))));"
+    )
+    program = found.found(every) + SCRIPT.read_text(encoding="utf-8") + ask
+    return json.loads(subprocess.run(["node", "-"], input=program, capture_output=True, text=True, check=True).stdout)
+
+
+CLOCKS = {"live.html#/story?chapter=3", "live.html#/story?chapter=4", "live.html#/binary"}
+ASKED = {
+    "why sine": CLOCKS | {"live.html#/table"},
+    "时钟": CLOCKS,
+    "clock": CLOCKS,
+    "why add": {"live.html#/story?chapter=5"},
+    "为什么相加": {"live.html#/story?chapter=5"},
+    "10000": {"live.html#/wavelengths"},
+    "Long texts": {"live.html#/story?chapter=8"},
+    "kv cache": {"caches.html"},
+    "缓存": {"caches.html"},
+    "layouts": {"live.html#/layouts", "layouts.html"},
+}
+
+
+def test_questions_in_either_language_lead_to_chapters_views_and_pages():
+    for (word, places), led in zip(ASKED.items(), topics_of([*ASKED]), strict=True):
+        assert led[0] in places, (word, led)
+        assert len(led) <= 4
+    assert topics_of(["qqzzx", "why", "是什么", ""]) == [[], [], [], []]
+
+
+def test_every_chapter_view_and_page_is_a_topic_in_both_languages():
+    every = [*topics.explorer(), *topics.guide(build.translated())]
+    led = [one["to"] for one in every]
+    assert len({*led}) == len(led)
+    assert {f"live.html#/{name}" for name in PAGES} <= {*led}
+    assert [one for one in led if "chapter=" in one] == [f"live.html#/story?chapter={n}" for n in range(10)]
+    assert {"index.html", "caches.html", "explorer.html"} <= {*led}
+    assert not any(one.startswith(("api/", "encodings/")) for one in led)
+    for one in every:
+        assert re.search("[\u4e00-\u9fff]", one["zh"] + one["words"][1]), one["to"]
+        assert one["en"] in one["words"][0].split("\n") or "`" in one["en"]

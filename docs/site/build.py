@@ -27,11 +27,12 @@ from entry_page import page
 from found import found
 from live_page import FILE, TITLES, live_page
 from share_pages import write_cards
+from topics import explorer, guide
 
 from posenc.catalogue.description import describe
 from posenc.catalogue.entry import KINDS, SHORT
 from posenc.catalogue.lookup import ENTRIES
-from posenc.explorer.export import exported
+from posenc.explorer.export import encoded, exported
 from posenc.support.languages import Language, Words
 
 HERE = Path(__file__).parent
@@ -114,9 +115,16 @@ def navigation(language: Language) -> Nav:
     known = {"index.md", "live.md", "catalogue.md", *(f"encodings/{entry.name}.md" for entry in ENTRIES)}
     rest: Nav = [{title(text_of(placed[place], language)): place} for place in sorted(placed) if place not in known]
     home: Nav = [{("首页" if zh else "Home"): "index.md"}, {TITLES[language]: "live.md"}]
-    reference: Nav = [{name: f"api/{name}.md"} for name in modules()]
+    reference: Nav = [{name: f"api/{name}.{'html' if zh else 'md'}"} for name in modules()[: 1 if zh else None]]
     parts = (("Guide", "指南", rest), ("Encodings", "编码", encodings), ("Reference", "参考", reference))
     return [*home, *({Words(english, chinese).in_language(language): below} for english, chinese, below in parts)]
+
+
+def translated() -> dict[PurePosixPath, tuple[str, str]]:
+    """The English and the Chinese text of every page of the guide."""
+    english, chinese = ({place: text_of(file, one) for file, place in pages(one).items()} for one in SUFFIX)
+    both = [place for place in english if place in chinese and place.parts[0] != "encodings" and place.stem != "live"]
+    return {place: (english[place], chinese[place]) for place in both}
 
 
 def title(text: str) -> str:
@@ -157,6 +165,8 @@ def rewritten(text: str, file: Path, language: Language, copied: set[Path]) -> s
             return words
         if target.suffix == ".py" and (ROOT / "src") in target.parents:
             name = ".".join(target.relative_to(ROOT / "src").with_suffix("").parts).removesuffix(".__init__")
+            if name in modules() and language == "zh":  # the reference is there once, in English
+                return f'<a href="../{to(PurePosixPath(f"api/{name}.html"))}">{words}</a>'
             if name in modules():
                 return f"{mark}[{words}]({to(PurePosixPath(f'api/{name}.md'))})"
         if DOCS in target.parents and target.is_file():
@@ -194,9 +204,10 @@ def stage() -> None:
         shutil.copyfile(file, out)
     for file in (HERE / "theme").iterdir():
         write(OUT / "pages" / "en" / "assets" / file.name, file.read_text(encoding="utf-8"))
-    write(OUT / "pages" / "en" / "assets" / "index.js", found())
+    write(OUT / "pages" / "en" / "assets" / "index.js", found([*explorer(), *guide(translated())]))
     settings = yaml.safe_load((HERE / "mkdocs.yml").read_text(encoding="utf-8"))
     write_cards(OUT / "pages" / "en" / "share", settings.get("site_url", ""))
+    settings["hooks"] = [str(HERE / "hooks.py")]
     settings["nav"] = navigation("en")
     for plugin in settings["plugins"]:
         if "i18n" in plugin:
@@ -214,7 +225,7 @@ def assets() -> None:
     installed = HERE / "node_modules"
     if not installed.is_dir():
         subprocess.run(["npm", "--prefix", str(HERE), "ci", "--silent"], check=True)
-    write(OUT / "pages" / "en" / FILE, exported())
+    (OUT / "pages" / "en" / FILE).write_bytes(encoded(exported()))
     out = OUT / "pages" / "en" / "assets"
     shutil.copytree(installed / "katex" / "dist" / "fonts", out / "katex" / "fonts")
     for name in ("katex.min.js", "katex.min.css"):
@@ -230,16 +241,18 @@ def use_own_worker() -> None:
         file.write_text(text.replace("https://unpkg.com/iframe-worker/shim", own), encoding="utf-8")
 
 
-def split_search() -> None:
-    """The theme makes one index of both languages; here each page searches the pages of its own language.
+def weigh_search() -> None:
+    """One search over both languages: pages of the reader's language first, then those of the other, then the reference.
 
-    search/search_index.{json,js}      English, read by assets/javascripts/bundle.*.js
-    zh/search/search_index.{json,js}   Chinese, read by zh/bundle.*.js, a copy with that address
+    search/search_index.{json,js}      read by assets/javascripts/bundle.*.js
+    zh/search/search_index.{json,js}   read by zh/bundle.*.js, a copy with that address
     """
     html = OUT / "html"
     index = json.loads((html / "search" / "search_index.json").read_text(encoding="utf-8"))
     for language in ("en", "zh"):
-        docs = [page for page in index["docs"] if page["location"].startswith("zh/") == (language == "zh")]
+        docs = [{**page, "boost": weight(page["location"], language)} for page in index["docs"]]
+        if language == "zh":  # addresses start at zh/
+            docs = [{**page, "location": ("../" + page["location"]).replace("../zh/", "")} for page in docs]
         text = json.dumps({**index, "docs": docs}, ensure_ascii=False, separators=(",", ":"))
         folder = html / ("zh" if language == "zh" else "") / "search"
         write(folder / "search_index.json", text)
@@ -252,6 +265,12 @@ def split_search() -> None:
     for file in (html / "zh").rglob("*.html"):
         text = file.read_text(encoding="utf-8")
         write(file, text.replace(f"assets/javascripts/{bundle.name}", f"zh/{bundle.name}"))
+
+
+def weight(location: str, language: Language) -> float:
+    if location.startswith("api/"):
+        return 0.001
+    return 1.0 if location.startswith("zh/") == (language == "zh") else 0.03
 
 
 def write(path: Path, text: str) -> None:
@@ -270,7 +289,7 @@ def main() -> int:
     )
     if done.returncode == 0:
         use_own_worker()
-        split_search()
+        weigh_search()
         count = len(list((OUT / "html").rglob("*.html")))
         print(f"{count} pages in {time.perf_counter() - begun:.0f} s: {(OUT / 'html' / 'index.html').relative_to(ROOT)}")
     return done.returncode

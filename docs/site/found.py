@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from typing import Any
 
 from posenc.catalogue import index, lookup
 from posenc.catalogue.methods import NOT_YET, groups
 
 
-def found() -> str:
+def found(topics: Iterable[dict[str, Any]] = ()) -> str:
     """A script that gives the page its index; a page of a folder on disk may load a script, but no JSON."""
-    return f"globalThis.posencIndex = {json.dumps(data(), ensure_ascii=False, separators=(',', ':'))};\n"
+    everything = data() | {"topics": list(topics)}
+    return f"globalThis.posencIndex = {json.dumps(everything, ensure_ascii=False, separators=(',', ':'))};\n"
 
 
 def data() -> dict[str, Any]:

@@ -9,8 +9,8 @@ from posenc.support.languages import Language
 FILE = "assets/explorer.html"
 TITLES = {"en": "Explorer", "zh": "探索器"}
 TEXT = {
-    "en": "The page holds the numbers at the stops of each slider; `posenc explore` computes the rest, and your sentences.",
-    "zh": "滑块各档的数值都在本页内；其他数值和你自己的句子由 `posenc explore` 即时计算。",
+    "en": "The page computes by itself; what it cannot, it says with the command of `posenc explore` that does.",
+    "zh": "本页自己计算；算不了的，会给出能算它的 `posenc explore` 命令。",
 }
 WHOLE = {"en": "Open it alone", "zh": "单独打开"}
 SHARE = {"en": "Link with a card, to send", "zh": "带卡片的链接，可发送"}

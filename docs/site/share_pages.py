@@ -45,34 +45,40 @@ def cards(language: Language) -> list[Card]:
     ]
 
 
+def tags(title: str, says: str, image: str, language: Language, address: str = "") -> str:
+    """What a message shows of a page that is linked in it."""
+    told = {
+        "og:type": "website",
+        "og:site_name": "posenc",
+        "og:title": html.escape(title),
+        "og:description": html.escape(says),
+        "og:image": image,
+        "og:locale": "zh_CN" if language == "zh" else "en_GB",
+        **({"og:url": address} if address else {}),
+    }
+    lines = [f'<meta property="{name}" content="{value}">' for name, value in told.items()]
+    return "\n".join([*lines, '<meta name="twitter:card" content="summary_large_image">'])
+
+
 def page(card: Card, language: Language, site: str) -> str:
     """The page of a card; `site` stands before addresses, "" or an address that ends in /."""
     view = "" if card.name == "start" else card.name
     onward = f"../{FILE}#/{view}?lang={language}"
     file = f"{card.name}{'-zh' * (language == 'zh')}"
-    title, says = html.escape(f"{card.title} · posenc"), html.escape(card.says)
+    title, says = f"{card.title} · posenc", html.escape(card.says)
     image = f"{site}share/{file}.jpg" if site else f"{file}.jpg"
-    tags = {
-        "og:type": "website",
-        "og:site_name": "posenc",
-        "og:title": title,
-        "og:description": says,
-        "og:image": image,
-        "og:image:width": SIZE[0],
-        "og:image:height": SIZE[1],
-        "og:image:alt": title,
-        "og:locale": "zh_CN" if language == "zh" else "en_GB",
-        **({"og:url": f"{site}share/{file}.html"} if site else {}),
-    }
-    meta = "\n".join(f'<meta property="{name}" content="{value}">' for name, value in tags.items())
+    meta = tags(title, card.says, image, language, f"{site}share/{file}.html" if site else "")
+    title = html.escape(title)
     return f"""<!doctype html>
 <html lang="{"zh-CN" if language == "zh" else "en"}">
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width">
 <title>{title}</title>
 <meta name="description" content="{says}">
-<meta name="twitter:card" content="summary_large_image">
 {meta}
+<meta property="og:image:width" content="{SIZE[0]}">
+<meta property="og:image:height" content="{SIZE[1]}">
+<meta property="og:image:alt" content="{title}">
 <meta http-equiv="refresh" content="0; url={onward}">
 <h1>{title}</h1>
 <p>{says}</p>

@@ -21,7 +21,7 @@ import pytest
 
 from conftest import BOTH, METHODS
 from posenc.explorer import trained_words, views
-from posenc.explorer.data import Data, _plain
+from posenc.explorer.data import Data, plain
 from posenc.explorer.parameters import Refused
 
 WEB = Path(__file__).parents[2] / "web"
@@ -156,7 +156,7 @@ def held(page: Any, view: str, asked: dict[str, Any]) -> bool:
     assert mine["python"] == python.python, asked
     assert set(mine["arrays"]) == set(python.arrays), asked
     for name, values in python.arrays.items():
-        wanted, got = _plain(values), mine["arrays"][name]
+        wanted, got = plain(values), mine["arrays"][name]
         assert got["shape"] == list(wanted.shape), (name, asked)
         assert got["whole"] == (wanted.dtype.kind == "i"), (name, asked)
         found = np.array([float(one) for one in got["values"]]).reshape(wanted.shape)

@@ -164,7 +164,20 @@ def test_a_link_to_a_refused_state_says_why_and_a_valid_one_draws(visit):
     assert page.locator(".stage.refused").count() == 0
 
 
+TITLE = 48  # pixels
 SAVED = ["table", "what_breaks"]  # the last is laid out by the width of the window
+
+
+def drawing(path: Path, box: dict[str, float]) -> Image.Image:
+    """The drawing of a saved picture, which has the view's title above it and below it where it is from."""
+    saved = Image.open(path)
+    wide, tall = round(box["width"] * 2), round(box["height"] * 2)
+    assert saved.width == wide
+    above, below = TITLE * 2, saved.height - tall - TITLE * 2
+    assert 60 <= below <= 200
+    for top, bottom in ((0, above), (saved.height - below, saved.height)):
+        assert len(saved.crop((0, top, wide, bottom)).convert("L").getcolors()) > 20  # there is text
+    return saved.crop((0, above, wide, above + tall))
 
 
 @pytest.mark.parametrize("name", only(PAGES, *SAVED))
@@ -175,8 +188,8 @@ def test_the_drawing_is_saved_as_a_picture(visit, name):
     with page.expect_download() as download:
         page.click("[data-role=picture]")
     assert download.value.suggested_filename == f"posenc-{name}.png"
-    saved = np.asarray(Image.open(download.value.path()).convert("RGB"), dtype=float)
-    assert saved.shape[:2] == (round(box["height"] * 2), round(box["width"] * 2))
+    page.locator(".player").evaluate_all("all => all.forEach((one) => (one.style.visibility = 'hidden'))")
+    saved = np.asarray(drawing(download.value.path(), box).convert("RGB"), dtype=float)
     page.evaluate("scrollTo(0, 0)")
     seen = Image.open(io.BytesIO(page.locator(".stage").screenshot())).convert("RGB")
     small = np.asarray(Image.fromarray(saved.astype(np.uint8)).resize((48, 48), Image.Resampling.BOX), dtype=float)
@@ -244,7 +257,7 @@ def test_a_saved_picture_shows_every_field_as_it_is(visit, name):
     with page.expect_download() as download:
         page.click("[data-role=picture]")
     assert stage.evaluate(STATE) == before
-    saved = Image.open(download.value.path()).convert("RGB")
+    saved = drawing(download.value.path(), stage.bounding_box()).convert("RGB")
     saved = saved.resize((saved.width // 2, saved.height // 2), Image.Resampling.BOX)
     page.evaluate("scrollTo(0, 0)")
     seen = Image.open(io.BytesIO(stage.screenshot())).convert("RGB")

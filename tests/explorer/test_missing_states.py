@@ -6,14 +6,19 @@ What was drawn is read from the program that the page prints, which has every pa
 from __future__ import annotations
 
 import functools
+import itertools
 import json
+import re
 import shlex
+import shutil
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 from urllib.parse import unquote_plus
 
 import pytest
-from playwright.sync_api import expect
+from live_page import FILE, live_page
+from playwright.sync_api import Browser, Frame, Page, expect
 
 from conftest import METHODS
 from posenc.catalogue.lookup import BY_NAME
@@ -23,6 +28,7 @@ from posenc.learn.ledger import ROWS
 from sampling import one_in
 
 LANGUAGES = ("en", "zh")
+SITE = Path(__file__).parents[2] / "docs" / "site"
 COMPUTED = {name for name in views.NAMES if not views.exported(name)} | {"wavelengths", "attention"}
 HELD = (
     "shift?p=25&k=7",
@@ -96,7 +102,8 @@ IMPOSSIBLE = {
     "paths?encoding=rope": "encoding = rope",
     "what_breaks?bug=none": "bug = none",
 }
-EACH = [(link, language) for link in (*HELD, *SAME, *MISSING, *IMPOSSIBLE) for language in LANGUAGES]
+LINKS = (*HELD, *SAME, *MISSING, *IMPOSSIBLE)
+EACH = [(link, language) for link in LINKS for language in LANGUAGES]
 
 
 @pytest.fixture(scope="module")
@@ -161,6 +168,53 @@ def test_a_link_draws_what_it_names_or_the_page_says_why_not(page, link, languag
         says(page, link, language)
     assert here(page) == unquote_plus(wanted)
     assert page.locator(".posenc").get_attribute("lang") == {"en": "en", "zh": "zh-CN"}[language]
+
+
+# Through every door: the file, the page of the site that has the file in a frame, and the server
+
+
+DOORS = ("file", "site", "server")
+REFUSED = dict.fromkeys([link for link in MISSING if "config=" in link], "model_type: missing")  # by Python, too
+SHARES = [
+    pytest.param(door, share, marks=() if DOORS[share] == door else pytest.mark.acceptance)
+    for door, share in itertools.product(DOORS, range(len(DOORS)))
+]
+
+
+def opened_page(browser: Browser, folder: Path, file: Path, server: str, door: str) -> tuple[Page, Frame]:
+    """One page of a door, and the frame in it that shows the explorer."""
+    page = browser.new_page(viewport={"width": 1100, "height": 900}, locale="en-GB")
+    page.set_default_timeout(30_000)
+    if door == "site":  # with what the page of the site has: its frame, and the script that gives it the address
+        (frame,) = re.findall("<iframe.*</iframe>", live_page("en"))
+        frame = frame.replace(FILE, "explorer.html").replace(">", ' style="width: 1080px; height: 860px">', 1)
+        (folder / "live.html").write_text(f'<html lang="en">{frame}<script src="explorer.js"></script>')
+        shutil.copyfile(SITE / "theme" / "explorer.js", folder / "explorer.js")
+        shutil.copyfile(file, folder / "explorer.html")
+        page.goto((folder / "live.html").as_uri())
+        return page, page.frames[1]
+    page.goto(f"{server}/" if door == "server" else file.as_uri())
+    return page, page.main_frame
+
+
+@pytest.mark.parametrize(("door", "share"), SHARES)
+def test_every_link_draws_its_state_through_every_door(browser, tmp_path, file, server, door, share):
+    page, shown = opened_page(browser, tmp_path, file, server, door)
+    shown.wait_for_selector("main[data-ready]")
+    for link in LINKS[share :: len(DOORS)]:
+        page.evaluate("(to) => void (location.hash = to)", f"/{link}")
+        settled(shown, link.split("?")[0])
+        if link in IMPOSSIBLE:
+            expect(shown.locator("[data-role=missing-asked]")).to_contain_text(IMPOSSIBLE[link])
+            draws_nothing(shown)
+        elif link in MISSING and door != "server":
+            expect(shown.locator("[data-role=missing-asked]")).to_contain_text(MISSING[link][0])
+            draws_nothing(shown)
+        elif link in REFUSED:
+            expect(shown.locator(".trouble:visible")).to_contain_text(REFUSED[link])
+        else:
+            draws(shown, SAME.get(link, link), "en")
+    page.close()
 
 
 def says(page: Any, link: str, language: str) -> None:
@@ -275,7 +329,6 @@ def test_a_server_names_an_impossible_value_of_an_address(opened):
 
 
 def test_the_links_are_sixty_and_of_every_view():
-    links = [link for link, _ in EACH]
-    assert len({*links}) >= 50
-    assert {link.split("?")[0] for link in links} == {*views.PAGES}
+    assert len({*LINKS}) >= 60
+    assert {link.split("?")[0] for link in LINKS} == {*views.PAGES}
     assert {json.dumps(view_of_link(one)) for one in HELD}.isdisjoint(json.dumps(view_of_link(one)) for one in MISSING)

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import html
+import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,13 +22,16 @@ from conftest import BOTH, IN_PAGE
 from posenc.catalogue.lookup import BY_NAME
 from posenc.cli import app
 from posenc.explorer import views
-from posenc.explorer.export import RECORDS, exported
-from posenc.explorer.page_file import document, inline, script
+from posenc.explorer.data import Data
+from posenc.explorer.export import RECORDS, encoded, exported
+from posenc.explorer.packed import LOADER, together
+from posenc.explorer.page_file import document, starting
 from posenc.learn.ledger import ROWS
 from sampling import a_third, one_in
 
+ROOT = Path(__file__).parents[2]
 PAGES = views.PAGES
-MOST_BYTES, MOST_WITHOUT_MODELS = 8_000_000, 3_500_000
+MOST_BYTES, MOST_WITHOUT_MODELS = 6_000_000, 2_000_000  # everything, and what is there before *stretch* is opened
 
 
 @pytest.fixture(scope="module")
@@ -68,18 +74,20 @@ def test_the_file_is_the_same_in_every_process_and_not_too_large(file):
     command = [sys.executable, "-m", "posenc", "explore", "--export", str(other)]
     subprocess.run(command, check=True, env={**os.environ, "PYTHONHASHSEED": "7", "OMP_NUM_THREADS": "2"})
     again = exported(lambda done, of: heard.append((done, of)))
-    assert again == other.read_text("utf-8") == file.read_text("utf-8")
+    assert encoded(again) == other.read_bytes() == file.read_bytes()
     count = sum(len(views.exported(name)) for name in views.NAMES)
     assert heard == [(done, count) for done in range(1, count + 1)]
-    assert len(again.encode()) < MOST_BYTES
-    assert sum(map(len, re.split(r'id="explorer/stretch.npz">[^<]*', again))) < MOST_WITHOUT_MODELS
+    assert len(encoded(again)) < MOST_BYTES
+    (models,) = re.findall(r'<script[^>]*id="explorer/stretch.npz"[^<]*</script>', again)
+    assert len(models) > 1_000_000
+    assert len(encoded(again.replace(models, ""))) < MOST_WITHOUT_MODELS
 
 
 def test_the_file_names_nothing_that_would_be_loaded(file):
-    text = file.read_text("utf-8")
-    outside = text.replace(inline(script()), "")
-    assert re.findall(r"(?:src|href)=(?!\"data:)[^\s>]+", outside) == []
-    assert text.count("<script") == 2 + len(RECORDS)
+    text = file.read_text("utf-16")
+    assert re.findall(r"(?:src|href)=(?!\"data:)[^\s>]+", text) == []
+    stored = [name for name in views.NAMES if views.exported(name)]
+    assert text.count("<script") == text.count("</script>") == len(["about", "page", LOADER, *stored, *RECORDS])
     (policy,) = re.findall(r'http-equiv="Content-Security-Policy" content="([^"]+)"', text)
     assert "connect-src &#x27;none&#x27;" in policy
     assert "worker-src blob:" in policy
@@ -88,12 +96,20 @@ def test_the_file_names_nothing_that_would_be_loaded(file):
 
 
 def test_what_would_end_a_script_does_not():
-    code = inline("a = '</script><!-- </SCRIPT '; b = 1 < /x/.length")
-    assert not re.search(r"</script|<!--", code, re.IGNORECASE)
-    assert "1 < /x/" in code
-    text = document({"address": "</script><!--<script>alert(1)"}, "<script>1</script>")
-    assert text.count("<script") == text.count("</script") == 2
+    text = document(starting({"address": "</script><!--<script>alert(1)"}))
+    assert text.count("<script") == text.count("</script") == 1
     assert "<!--" not in text
+
+
+def test_an_array_of_several_answers_is_stored_once_and_a_large_one_as_float32():
+    large, small = np.linspace(0, 1, 2000).reshape(2, -1), np.array([0.1, np.nan])
+    one, other = Data({"a": large, "b": small}, "1"), Data({"a": large * (1 + 1e-12), "b": small, "c": np.arange(3)}, "2")
+    content = together([one, other])
+    length = int.from_bytes(content[:4], "little")
+    header = json.loads(content[4 : 4 + length])
+    assert header["arrays"] == [["float32", [2, 1000]], ["float64", [2]], ["int32", [3]]]
+    assert [answer["arrays"] for answer in header["answers"]] == [{"a": 0, "b": 1}, {"a": 0, "b": 1, "c": 2}]
+    assert len(content) == 4 + length + 4 * 2000 + 8 * 2 + 4 * 3
 
 
 @pytest.mark.acceptance
@@ -105,7 +121,12 @@ def test_every_view_shows_what_the_server_shows(opened_file, browser, server):
         go(opened_file, name)
         go(live, name)
         assert opened_file.locator(".trouble:visible").count() == 0, name
-        assert shown(opened_file) == shown(live), name
+        mine, pythons = shown(opened_file), shown(live)
+        values, wanted = mine.pop("values"), pythons.pop("values")
+        assert mine == pythons, name
+        assert [float(one) for one in values] == pytest.approx(
+            [float(one) for one in wanted], rel=1e-6, abs=1e-7, nan_ok=True
+        )
     context.close()
 
 
@@ -201,6 +222,48 @@ def test_the_file_has_the_rows_of_the_notes(opened_file, name):
     expect(opened_file.locator(f".row-card[data-row={name}] tbody tr").first).to_be_visible()
     expect(opened_file.locator(f"main[data-ready] .view-{ROWS[name].view.partition('?')[0]}")).to_be_visible()
     expect(opened_file.locator(".trouble:visible")).to_have_count(0)
+
+
+# In a page of others
+
+
+def test_a_view_stands_in_a_page_of_others_at_its_state_and_as_tall_as_it_is(tmp_path, browser, file):
+    """By the script of the site, and in a frame by hand; with nothing around it but a link to the whole page."""
+    shutil.copyfile(file, tmp_path / "mine.html")
+    shutil.copyfile(ROOT / "docs/site/theme/embed.js", tmp_path / "embed.js")
+    script = '<script src="embed.js" data-file="mine.html" data-view="shift?p=25&amp;k=7" data-language="zh"></script>'
+    (tmp_path / "post.html").write_text(f"<!doctype html><p>One</p>{script}<p>Two</p>")
+    page = browser.new_page(viewport={"width": 900, "height": 900}, offline=True)
+    page.goto((tmp_path / "post.html").as_uri())
+    assert page.locator("body > *").evaluate_all("all => all.map((one) => one.localName)") == ["p", "script", "iframe", "p"]
+    shown = page.frames[1]
+    shown.wait_for_selector("main[data-ready] .view-shift")
+    assert (
+        shown.locator("[data-name=p] input").last.input_value(),
+        shown.locator("[data-name=k] input").last.input_value(),
+    ) == ("25", "7")
+    assert shown.locator(".posenc").get_attribute("lang") == "zh-CN"
+    assert shown.locator("header, footer").count() == 0
+    tall = shown.locator(".posenc").bounding_box()["height"]
+    page.wait_for_function("tall => Math.abs(document.querySelector('iframe').clientHeight - tall) < 2", arg=tall)
+    shown.locator("[data-name=k] input").last.fill("9")
+    shown.locator("[data-name=k] input").last.press("Enter")
+    shown.wait_for_url("**k=9**")
+    assert "alone=true" in shown.url
+    with page.context.expect_page() as whole:
+        shown.click(".whole a")
+    whole.value.wait_for_selector("header")
+    assert "alone" not in whole.value.url
+    assert "k=9" in whole.value.url
+    page.close()
+
+
+def test_the_code_to_embed_is_a_frame_of_this_state(opened_file):
+    go(opened_file, "shift?p=25&k=7")
+    opened_file.evaluate("navigator.clipboard.writeText = (text) => { window.taken = text; return Promise.resolve(); }")
+    opened_file.click(".take .embed")
+    source = re.search('<iframe src="([^"]+)"', opened_file.evaluate("window.taken"))[1]
+    assert source == f"{opened_file.url.split('#')[0]}#/shift?p=25&k=7&alone=true&lang=en"
 
 
 # What was typed and set before

@@ -6,11 +6,12 @@ import re
 
 import numpy as np
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Page, expect
 
 from posenc.explorer import views
 from posenc.explorer.parameters import Refused
 from posenc.explorer.sentences import LONGEST, words_of
+from sampling import one_in
 
 
 @pytest.mark.parametrize(
@@ -100,3 +101,71 @@ def test_other_writing_beside_chinese_stays_whole_and_without_chinese_there_is_n
     page.locator(".cut [data-cut=characters]").click()
     expect(page.locator("[data-name=sentence] input")).to_have_value("我 喜 欢 Python，不 喜 欢 虫 子")
     expect(opened("order?sentence=the cat sleeps").locator(".cut")).to_be_hidden()
+
+
+# What nobody expects
+
+FINE = [
+    " ".join(f"w{n}" for n in range(24)),
+    "❤️ 🐱 👩‍🚀",
+    "שלום עולם טוב",
+    "مرحبا يا عالم",
+    "<img src=x onerror=alert(1)> & <b>bold</b>",
+    "'; DROP TABLE words; --",
+]
+REFUSED = {"": "got 0", "cats": "got 1", " \u3000 ": "got 0", " ".join("abcdefghijklmnopqrstuvwxy"): "got 25"}
+
+
+def stays(page: Page) -> None:
+    """The rest of the page."""
+    for part in ("header", "h1", "[data-name=sentence] input", ".code"):
+        expect(page.locator(part).first).to_be_visible()
+    assert page.locator("main :is(img, b > script)").count() == 0
+
+
+@pytest.mark.parametrize("view", one_in(2, ["order", "rotary_pair", "terms", "attention", "taylor"]))
+def test_whatever_is_typed_is_drawn_or_refused_in_one_sentence_at_its_field(browser, server, view):
+    page, errors = browser.new_page(locale="en-GB"), []
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    page.goto(f"{server}/#/{view}")
+    field = page.locator("[data-name=sentence] input")
+    for sentence in FINE:
+        field.fill(sentence)
+        field.press("Enter")
+        if view in ("order", "attention", "terms", "taylor"):  # where the program names the words
+            expect(page.locator(".code code")).to_contain_text(repr(words_of(sentence)[-1])[1:-1], use_inner_text=False)
+        page.wait_for_selector(".stage:not([aria-busy])", state="attached")
+        expect(page.locator(".trouble:visible")).to_have_count(0)
+        stays(page)
+    for sentence, said in REFUSED.items():
+        field.fill(sentence)
+        field.press("Enter")
+        trouble = page.locator("[data-name=sentence] + .trouble:visible")
+        expect(trouble).to_contain_text(said)
+        expect(page.locator(".trouble:visible")).to_have_count(1)
+        assert len(trouble.inner_text()) < 120
+        stays(page)
+    field.fill("two hundred " * 100)
+    field.press("Enter")
+    expect(page.locator(":is(.trouble, [data-role=missing]):visible")).to_have_count(1)
+    expect(field).to_be_visible()
+    field.fill("the cat sleeps")
+    field.press("Enter")
+    expect(page.locator(":is(.trouble, [data-role=missing]):visible")).to_have_count(0)
+    page.close()
+    assert errors == []
+
+
+@pytest.mark.parametrize(("lang", "said"), [("en", "cannot show"), ("zh", "无法显示")])
+def test_impossible_numbers_of_an_address_are_named_and_the_controls_stay(opened, lang, said):
+    page = opened("table", lang=lang)
+    for query in ("length=1e999", "length=-3", "length=NaN", "p=2.5e9", "base=zero", "length=9&length=x"):
+        page.evaluate("(to) => void (location.hash = to)", f"/table?{query}")
+        name, value = query.split("&")[-1].split("=")
+        notice = page.locator("[data-role=missing-asked]")
+        expect(notice).to_contain_text(f"{name} = {value}")
+        expect(notice).to_contain_text(said)
+        for part in ("header", "h1", "[data-name=length]"):
+            expect(page.locator(part).first).to_be_visible()
+        page.click("[data-role=missing-nearest]")
+        expect(notice).to_have_count(0)

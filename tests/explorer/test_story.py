@@ -5,14 +5,19 @@ All of it goes through few pages: a chapter is drawn in less time than a page is
 
 from __future__ import annotations
 
+import io
+import json
 import re
+import shutil
 import struct
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from PIL import Image, ImageChops
 from playwright.sync_api import expect
 from widths import fits
 
@@ -23,6 +28,7 @@ RIGHT = (1, 2, 1, 1, 2, 2, 1, 2, 1, 2)  # the answer of each chapter
 LAST = len(RIGHT) - 1
 CHAPTERS = range(LAST + 1)
 NEXT = "[data-role=next]"
+WEB = Path(__file__).parents[2] / "web"
 KEYS = ("ArrowRight", "ArrowRight", "ArrowUp", "PageDown", "ArrowRight")
 
 
@@ -284,6 +290,62 @@ def test_the_numbers_of_every_picture_are_a_table_and_it_is_saved(page):
     width, height = struct.unpack(">II", Path(download.value.path()).read_bytes()[16:24])
     assert width == pytest.approx(2 * (page.locator(".view-story").bounding_box()["width"] + 48), abs=2)
     assert 500 < height < 2 * page.locator(".view-story").bounding_box()["height"]
+
+
+@pytest.mark.parametrize(("chapter", "width"), [(6, 1100), (3, 390)])
+def test_a_film_shows_the_motion_of_a_chapter(opened, chapter, width):
+    """From the question to the answer, above where it is from; the page itself stays as it was."""
+    page = opened(f"story?chapter={chapter}", width=width, still=True)
+    page.click(NEXT)
+    before = page.locator("main").inner_html()
+    with page.expect_download(timeout=120_000) as download:
+        page.click("[data-role=film]")
+    assert download.value.suggested_filename == f"posenc-chapter-{chapter}.gif"
+    expect(page.locator("[data-role=film]")).to_be_enabled()
+    assert page.locator("main").inner_html() == before
+    assert page.locator(".studio").count() == 0
+    film = Image.open(download.value.path())
+    assert film.width == (390 if width < 700 else 1000) + 2 * 24
+    frames = [(film.seek(n), film.info["duration"], film.convert("L"))[1:] for n in range(film.n_frames)]
+    assert len(frames) >= 15
+    assert 4000 < sum(milliseconds for milliseconds, _ in frames) < 20_000
+    assert frames[0][0] == 1800
+    assert 3000 <= frames[-1][0] < 4000
+    apart = [ImageChops.difference(one, frames[-1][1]).getbbox() for _, one in frames[:-1]]
+    assert all(apart[: len(apart) // 2])
+    foot = (0, film.height - 50, film.width, film.height)
+    assert len(frames[0][1].crop(foot).getcolors()) > 10
+    assert {one.crop(foot).tobytes() for _, one in frames} == {frames[0][1].crop(foot).tobytes()}
+
+
+def test_the_film_holds_the_pictures_that_were_put_in():
+    """Read by another library: exactly those of few colours, nearly those of many; a picture that stays is none more."""
+    random = np.random.default_rng(0)
+    few = [random.integers(0, 200, (40, 60, 1), np.uint8).repeat(3, 2) for _ in range(2)]
+    few.insert(1, few[0].copy())
+    few[1][5:9, 7:30] = (1, 2, 3)
+    noise = random.integers(0, 256, (40, 60, 3), np.uint8)
+    smooth = np.stack(np.broadcast_arrays(np.arange(40)[:, None] * 6, np.arange(60) * 4, 80), -1).astype(np.uint8)
+    pictures = [*few, few[-1], noise, smooth]
+    pixels = [np.dstack([one, np.full(one.shape[:2], 255, np.uint8)]).reshape(-1).view("<u4").tolist() for one in pictures]
+    program = f"""import {{ build }} from "esbuild";
+      const options = {{ entryPoints: ["src/parts/gif.ts"], bundle: true, format: "esm", write: false }};
+      const code = Buffer.from((await build(options)).outputFiles[0].contents).toString("base64");
+      const {{ Gif }} = await import(`data:text/javascript;base64,${{code}}`);
+      const gif = new Gif(60, 40);
+      for (const one of {json.dumps(pixels)}) gif.add(Uint32Array.from(one), 8);
+      process.stdout.write(Buffer.from(await gif.file().arrayBuffer()));"""
+    if shutil.which("node") is None or not (WEB / "node_modules").exists():
+        pytest.skip("no node: the film is not made")
+    made = subprocess.run(["node", "--input-type=module"], cwd=WEB, input=program.encode(), capture_output=True, check=True)
+    film = Image.open(io.BytesIO(made.stdout))
+    assert film.n_frames == len(pictures) - 1
+    read = [(film.seek(n), film.info["duration"], np.asarray(film.convert("RGB"), int))[1:] for n in range(film.n_frames)]
+    assert [milliseconds for milliseconds, _ in read] == [80, 80, 160, 80, 80]
+    for (_, one), wanted in zip(read[:3], few, strict=True):
+        assert np.array_equal(one, wanted)
+    assert np.abs(read[4][1] - smooth).max() <= 16
+    assert np.abs(read[3][1] - noise).mean() < 40
 
 
 # The stored growth

@@ -209,7 +209,7 @@ def test_a_link_restores_the_second_head_and_the_note_is_named(opened):
     a = arrays(sentence="我 爱 你", encoding="shaw", n_heads=2, causal=True)
     assert value(page) == pytest.approx(a["attended"][1, 2, 3], abs=1e-15)
     page = opened("attention?frame=3&sentence=I like cats&encoding=nope&part=q&row=0&column=1")
-    assert page.inner_text("[data-role=printed]") == "Note 004 prints 0.38: wrong."
+    assert page.inner_text("[data-role=printed]") == "The notes from which posenc began print 0.38: wrong."
     assert value(page) == pytest.approx(0.36)
 
 

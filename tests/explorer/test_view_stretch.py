@@ -17,7 +17,7 @@ from playwright.sync_api import expect
 
 import posenc
 from posenc.explorer import stretch, train_stretch, views
-from posenc.explorer.export import exported
+from posenc.explorer.export import encoded, exported
 
 ROOT = Path(__file__).parents[2]
 FILE = ROOT / "src/posenc/explorer/stretch.npz"
@@ -258,7 +258,7 @@ def test_the_file_writes_after_your_own_words_without_a_server(browser, tmp_path
     """Of this view alone, in a worker; a newer length ends what is being written, and texts appear while they are."""
     monkeypatch.setattr(views, "NAMES", ("stretch",))
     file = tmp_path / "stretch.html"
-    file.write_text(exported(), "utf-8")
+    file.write_bytes(encoded(exported()))
     page = browser.new_page(offline=True, locale="en-GB")
     said, workers = [], []
     page.on("console", lambda message: said.append(message.text))

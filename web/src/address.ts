@@ -1,4 +1,5 @@
-// The state of the page in its address: #/view?length=50&p=3. What has its default is left out.
+// The state of the page in its address: #/view?length=50&p=3. What has its default is left out. lang=zh sets the language,
+// alone=true leaves out what is around the view, for a page of others that shows it in a frame.
 
 import type { State, Value } from "./source";
 
@@ -61,10 +62,14 @@ export function privateAddress(start: string): Address {
   };
 }
 
-export function parsed(text: string): { view: string; given: Record<string, string> } {
+/** What an address says of the page around a view. */
+const OF_PAGE = ["lang", "alone"];
+
+export function parsed(text: string): { view: string; given: Record<string, string>; page: Record<string, string> } {
   const [path = "", ...rest] = text.split("?");
-  const query = rest.join("?");
-  return { view: path.replaceAll("/", ""), given: Object.fromEntries(new URLSearchParams(query)) };
+  const all = [...new URLSearchParams(rest.join("?"))];
+  const some = (ofPage: boolean) => Object.fromEntries(all.filter(([name]) => OF_PAGE.includes(name) === ofPage));
+  return { view: path.replaceAll("/", ""), given: some(false), page: some(true) };
 }
 
 export function written(view: string, state: State, initial: State): string {

@@ -53,11 +53,13 @@ export function mount(place: HTMLElement | ShadowRoot, options: Options): () => 
   const source = remembering(options.source);
   const { store } = options;
   const address = withRows(options.address, source);
-  const asked = parsed(address.read()).given["lang"];
+  const { lang: asked, alone } = parsed(address.read()).page;
   let language = asked === "zh" || asked === "en" ? asked : ((store?.getItem("posenc-language") as Language | null) ?? options.language);
   const seen = new Set(store?.getItem("posenc-seen")?.split(" "));
   let theme = (store?.getItem("posenc-theme") as Theme | null) ?? "auto";
-  const root = h("div", { class: "posenc" });
+  const root = h("div", { class: alone ? "posenc alone" : "posenc" });
+  // The page that shows this one in a frame may make it as tall (docs/site/theme/embed.js).
+  if (alone) new ResizeObserver(() => parent.postMessage({ posenc: Math.ceil(root.getBoundingClientRect().height) }, "*")).observe(root);
   const live = h("div", { class: "away", role: "status", "aria-live": "polite", "data-role": "live" });
   place.append(root);
   const leave: (() => void)[] = [];
@@ -83,7 +85,8 @@ export function mount(place: HTMLElement | ShadowRoot, options: Options): () => 
     if (view) saw(view.name);
     steps.draw(view ? chapterOf(view.name) : undefined);
     const main = h("main", { id: "main", tabindex: -1 });
-    fill(root, header(name, main, steps.element), main, footer(name), live);
+    if (alone) fill(root, main, h("p", { class: "whole" }, h("a", { href: "#/", target: "_blank", click: (event: Event) => void ((event.currentTarget as HTMLAnchorElement).href = address.link(address.read().replace(/alone=\w+&?/, "").replace(/[?&]$/, ""))) }, `posenc ${source.version} ↗`)), live);
+    else fill(root, header(name, main, steps.element), main, footer(name), live);
     const frame: Frame = {
       t, language, source, address, checked, announce: (text) => void (live.textContent !== text && (live.textContent = text)), leaving: (done) => void leave.push(done),
       drawn(of, state) {
@@ -116,7 +119,7 @@ export function mount(place: HTMLElement | ShadowRoot, options: Options): () => 
       language = one;
       store?.setItem("posenc-language", one);
       const now = parsed(address.read());
-      if (now.given["lang"]) address.write(address.read().replace(/lang=\w+/, `lang=${one}`));
+      if (now.page["lang"]) address.write(address.read().replace(/lang=\w+/, `lang=${one}`));
       shell();
       root.querySelector<HTMLElement>(`[data-language=${one}]`)?.focus();
     } }, h("span", { class: "long" }, LANGUAGES[one]), h("span", { class: "short" }, LANGUAGES[one].slice(0, one === "zh" ? 1 : 2).toUpperCase())));
@@ -158,7 +161,7 @@ export function mount(place: HTMLElement | ShadowRoot, options: Options): () => 
   address.changed(() => {
     const name = named();
     const row = address.row();
-    const { lang = language } = parsed(address.read()).given;
+    const { lang = language } = parsed(address.read()).page;
     const same = lang === language || (lang !== "en" && lang !== "zh");
     if (!same) language = lang as Language;
     if (same && name === openName && row === openRow && opened) {

@@ -31,6 +31,25 @@ export function unpack(buffer: ArrayBuffer): Data {
   return { arrays, python: header.python, facts: header.facts };
 }
 
+interface Together {
+  answers: { facts: Record<string, any>; python: string; arrays: Record<string, number> }[];
+  arrays: [dtype: string, shape: number[]][];
+}
+
+/** Answers of one view, which an exported file holds (explorer/packed.py). */
+export function unpackAll(buffer: ArrayBuffer): Data[] {
+  const length = new DataView(buffer).getUint32(0, true);
+  const { answers, arrays } = JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, 4, length))) as Together;
+  let at = 4 + length;
+  const numbers = arrays.map(([dtype, shape]): Numbers => {
+    const kind = { int32: Int32Array, float32: Float32Array, float64: Float64Array }[dtype]!;
+    const end = at + kind.BYTES_PER_ELEMENT * shape.reduce((a, b) => a * b, 1);
+    const values = new kind(buffer.slice(at, (at = end)));
+    return { shape, values: values instanceof Float32Array ? Float64Array.from(values) : values };
+  });
+  return answers.map(({ facts, python, arrays }) => ({ facts, python, arrays: Object.fromEntries(Object.entries(arrays).map(([name, n]) => [name, numbers[n]!])) }));
+}
+
 /** Numbers of that shape, one axis unless it is given. */
 export function real(values: ArrayLike<number>, ...shape: number[]): Numbers {
   return { shape: shape.length ? shape : [values.length], values: values instanceof Float64Array ? values : Float64Array.from(values) };

@@ -44,7 +44,7 @@ interface Asked {
 }
 
 export function encodingPage(main: HTMLElement, { t, source, given, go }: Asked): void {
-  const { name = "rope", lang: _, ...others } = given;
+  const { name = "rope", ...others } = given;
   const called = source.schemas["encoding"]!["name"]!.called!;
   const known = name in called;
   const choice = h("select", { change: () => go(choice.value) }, known ? null : h("option", {}, name),

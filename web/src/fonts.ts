@@ -22,7 +22,7 @@ export function loadFonts(): void {
   }
 }
 
-/** The same as rules, for a picture that is a document of its own. */
+/** The same as rules, for a picture that is a document of its own. Without ranges, for which such a document does not wait. */
 export function fontRules(): string {
-  return FACES.map(({ name, text, about }) => `@font-face { font-family: "${name}"; font-weight: ${about.weight}; src: url(data:font/woff2;base64,${text}) format("woff2");${about.unicodeRange ? ` unicode-range: ${about.unicodeRange};` : ""} }`).join("\n");
+  return FACES.map(({ name, text, about }) => `@font-face { font-family: "${name}"; font-weight: ${about.weight}; src: url(data:font/woff2;base64,${text}) format("woff2"); }`).join("\n");
 }

@@ -13,7 +13,7 @@ import { heldState, missingNotice, nearestState, takes } from "./missing";
 import { codeCard, copyButton } from "./parts/code";
 import { controls, type Controls } from "./parts/controls";
 import { exportedNote } from "./parts/exported";
-import { savePicture } from "./parts/picture";
+import { origin, savePicture } from "./parts/picture";
 import { numberOf } from "./shelves";
 import { canonical, type Parameter, type Source, type State, type Value } from "./source";
 import { clamped, type Draw, type Stage, type View } from "./view";
@@ -92,7 +92,6 @@ export function openView(view: View, main: HTMLElement, frame: Frame, arranged: 
     impossible = [];
     if (at && at !== view.name) return found; // of a view that there is no more
     for (const [name, text] of Object.entries(given)) {
-      if (name === "lang") continue;
       const parameter = parameters[name];
       const value = parameter && valued(text, parameter.default);
       const known = value !== undefined && has(parameter!, value);
@@ -124,11 +123,10 @@ export function openView(view: View, main: HTMLElement, frame: Frame, arranged: 
     else due = true;
     soon();
   }
-  /** With the language, where the address has it. */
+  /** With what the address says of the page. */
   function addressOf(of: State): string {
-    const keep = parsed(address.read()).given["lang"];
-    const text = written(view.name, of, understood);
-    return keep ? `${text}${text.includes("?") ? "&" : "?"}lang=${keep}` : text;
+    const [text, page] = [written(view.name, of, understood), new URLSearchParams(parsed(address.read()).page).toString()];
+    return page ? `${text}${text.includes("?") ? "&" : "?"}${page}` : text;
   }
   /** States that can be computed: this one, with one setting as it opens, and with all. */
   function near(): State[] {
@@ -230,6 +228,8 @@ export function openView(view: View, main: HTMLElement, frame: Frame, arranged: 
     const words = view.controls.find((one) => one.name === name)?.choices?.[String(value)] ?? asked[name]!.called?.[String(value)];
     return words ? t(words) : brief(String(value));
   };
+  const here = () => address.link(written(view.name, state, understood));
+  const save = () => void savePicture({ stage: place_, title: t(view.title), foot: origin(source.version, here(), view.papers?.map(({ text }) => text)) }, view.name);
   const notice = missingNotice(t);
   const trouble = h("p", { class: "trouble", role: "alert", hidden: true });
   const hands = {
@@ -258,8 +258,9 @@ export function openView(view: View, main: HTMLElement, frame: Frame, arranged: 
   fill(main, ...arranged({
     controls: view.controls.length ? h("div", { class: "control-row" }, panel.element, rest) : null, trouble, stage: place_, formula, code: code.element,
     exported: exportedNote(t, view.controls, hands.offered),
-    take: h("span", { class: "take" }, h("button", { type: "button", "data-role": "picture", click: () => void savePicture(place_, view.name) }, t({ en: "Save as picture", zh: "保存为图片" })),
-      copyButton(() => address.link(written(view.name, state, understood)), t({ en: "Copy link to this state", zh: "复制当前状态的链接" }), t({ en: "Copied", zh: "已复制" }))),
+    take: h("span", { class: "take" }, h("button", { type: "button", "data-role": "picture", click: save }, t({ en: "Save as picture", zh: "保存为图片" })),
+      copyButton(here, t({ en: "Copy link to this state", zh: "复制当前状态的链接" }), t({ en: "Copied", zh: "已复制" })),
+      !source.live && copyButton(() => framed(here(), frame.language, t(view.title)), t({ en: "Copy code to embed", zh: "复制嵌入代码" }), t({ en: "Copied", zh: "已复制" }), "embed")),
   }));
   // A key or a click counts on what is drawn, and its own drawing does not wait: only movements come faster than frames.
   for (const kind of ["keydown", "click"]) for (const before of [true, false]) main.addEventListener(kind, finish, before);
@@ -275,6 +276,12 @@ export function openView(view: View, main: HTMLElement, frame: Frame, arranged: 
       soon();
     },
   };
+}
+
+/** For a page of others. */
+function framed(link: string, language: Language, title: string): string {
+  const source = `${link}${link.includes("?") ? "&" : "?"}alone=true&lang=${language}`;
+  return `<iframe src="${source}" title="${title} · posenc" style="width: 100%; height: 720px; border: 0"></iframe>`;
 }
 
 /** Whether a choice or a text is one that the view takes. */

@@ -1,17 +1,11 @@
 // Files of the package that the page computes from: trained weights, measured curves. An exported file holds each in a script
-// element of its name, gzip in base64 (explorer/export.py), which nothing reads before a view asks for it.
+// element of its name, which nothing reads before a view asks for it (explorer/packed.py).
 
 export type Records = (name: string) => Promise<ArrayBuffer>;
 
-export const inDocument: Records = async (name) => {
-  const text = document.getElementById(name)?.textContent;
-  if (!text) throw new Error(`this file has no ${name}`);
-  return gunzip(text);
-};
-
-/** The bytes of a gzip stream in base64. */
-export function gunzip(base64: string): Promise<ArrayBuffer> {
-  return inflated(Uint8Array.from(atob(base64), (letter) => letter.charCodeAt(0)), "gzip");
+declare global {
+  /** Of the exported file: what an element holds. */
+  var posencRecord: Records;
 }
 
 export function inflated(bytes: Uint8Array<ArrayBuffer>, format: CompressionFormat): Promise<ArrayBuffer> {

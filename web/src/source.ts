@@ -1,8 +1,8 @@
 // Sources of the numbers: the live server, the exported file, or a notebook's kernel.
 
-import { unpack, type Data } from "./data";
+import { unpack, unpackAll, type Data } from "./data";
 import { beyond, compute, computed, computes, type Progress } from "./in_page";
-import { gunzip, inDocument, type Records } from "./records";
+import type { Records } from "./records";
 import { both, Said, type Words } from "./words";
 
 export type Value = number | string | boolean;
@@ -120,17 +120,14 @@ export function server(about: About): Source {
   };
 }
 
-interface Answer {
-  view: string;
-  parameters: State;
-  /** gzip in base64. */
-  packed: string;
-}
+/** The states that a file holds, of each view; their numbers are in its element `answers/VIEW`. */
+type Held = Record<string, State[]>;
 
-export function embedded(about: About & { answers: Answer[] }): Source {
+export function embedded(about: About & { stored: Held }): Source {
   const key = (view: string, parameters: State) => `${view} ${canonical(parameters)}`;
-  const stored = (view: string) => about.answers.filter((one) => one.view === view).map((one) => one.parameters);
-  const known = new Map(about.answers.map((one) => [key(one.view, one.parameters), one.packed]));
+  const stored = (view: string) => about.stored[view] ?? [];
+  const places = new Map(Object.entries(about.stored).flatMap(([view, states]) => states.map((state, n) => [key(view, state), n])));
+  const opened = new Map<string, Promise<Data[]>>();
   return {
     ...about,
     live: false,
@@ -140,10 +137,11 @@ export function embedded(about: About & { answers: Answer[] }): Source {
     computes,
     beyond,
     async ask(view, parameters, progress) {
-      if (computes(view, parameters)) return compute(view, parameters, inDocument, progress);
-      const packed = known.get(key(view, parameters));
-      if (packed === undefined) throw new Said(both("This file does not hold these numbers; posenc explore computes them.", "此文件不含这组数值，posenc explore 可以即时计算。"));
-      return unpack(await gunzip(packed));
+      if (computes(view, parameters)) return compute(view, parameters, posencRecord, progress);
+      const place = places.get(key(view, parameters));
+      if (place === undefined) throw new Said(both("This file does not hold these numbers; posenc explore computes them.", "此文件不含这组数值，posenc explore 可以即时计算。"));
+      if (!opened.has(view)) opened.set(view, posencRecord(`answers/${view}`).then(unpackAll));
+      return (await opened.get(view)!)[place]!;
     },
   };
 }

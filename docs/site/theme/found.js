@@ -108,6 +108,26 @@ globalThis.posencFind = (() => {
   return find;
 })();
 
+/** Chapters, views and pages that say most telling parts of a text, in either language; those with them in the title first. */
+globalThis.posencTopics = (() => {
+  const SILENT = /^(i|my|you|why|what|how|which|when|where|who|is|are|was|do|does|did|can|the|a|an|of|in|on|to|for|and|or|it|its|this|that|with|at|be|by|from|about|为什么|什么|怎么|怎样|如何|哪|是|的|了|吗|呢|在|和|与|有)$/;
+  const stem = (word) => word.replace(/(?<=[a-z]{3})(?:es|s|ing|ed)$/, "");
+  const parts = (text) => (text.toLowerCase().replace(/为什么|什么|怎么|怎样|如何/g, " ").match(/[a-z0-9+]+|[\u3400-\u9fff]+/g) ?? []).filter((part) => !SILENT.test(part));
+  const count = (text, part) => (/^[\u3400-\u9fff]/.test(part) ? text.split(part).length - 1 : parts(text).filter((one) => stem(one) === stem(part)).length);
+  const topics = globalThis.posencIndex.topics;
+  return (text) => {
+    const asked = parts(text);
+    if (!asked.length) return [];
+    const graded = topics.map((topic) => {
+      const grades = asked.map((part) => 20 * count(`${topic.en} ${topic.zh}`, part) + topic.words.reduce((sum, one) => sum + 10 * count(one.split("\n", 2)[1] ?? "", part) + Math.min(count(one, part), 9), 0)); // the title, then what it is about
+      return { topic, said: grades.filter(Boolean).length, grade: grades.reduce((a, b) => a + b) };
+    });
+    const most = Math.max(...graded.map(({ said }) => said));
+    if (2 * most < asked.length || !most) return [];
+    return graded.filter(({ said }) => said === most).sort((a, b) => b.grade - a.grade).slice(0, 4).map(({ topic }) => topic);
+  };
+})();
+
 if (globalThis.document) {
   const root = new URL("..", document.currentScript.src);
   const zh = document.documentElement.lang.startsWith("zh");
@@ -123,15 +143,20 @@ if (globalThis.document) {
     return role === "name" && written === entry ? "" : written;
   };
 
-  /** One entry as a result of the theme, which Enter opens: no text fits better. */
-  const row = (one) => {
-    const { en, zh: chinese } = globalThis.posencIndex.entries[one.entry];
-    const article = made("article", "md-search-result__article md-typeset", made("h1", "", zh ? chinese : en), made("p", "", made("code", "", one.entry), ` ${why(one)}`));
+  /** A result of the theme, which Enter opens: no text fits better. */
+  const result = (to, title, ...about) => {
+    const article = made("article", "md-search-result__article md-typeset", made("h1", "", title), made("p", "", ...about));
     article.dataset.mdScore = "1e9";
     const link = made("a", "md-search-result__link", article);
-    link.href = new URL(`${zh ? "zh/" : ""}encodings/${one.entry}.html`, root).href;
+    link.href = new URL(`${zh ? "zh/" : ""}${to}`, root).href;
     link.tabIndex = -1;
     return made("li", "md-search-result__item", link);
+  };
+  const row = (one) => result(`encodings/${one.entry}.html`, globalThis.posencIndex.entries[one.entry][zh ? "zh" : "en"], made("code", "", one.entry), ` ${why(one)}`);
+  const topic = ({ to, en, zh: chinese }) => result(to, zh ? chinese : en, to.startsWith("live.html") ? say("in the explorer", "在探索器里") : say("a page", "页面"));
+  const topics = (word) => {
+    const found = globalThis.posencTopics(word).map(topic);
+    return found.length ? [made("ol", "", ...found)] : [];
   };
 
   const told = (word) => {
@@ -151,7 +176,7 @@ if (globalThis.document) {
     place.setAttribute("aria-live", "polite");
     results.insertBefore(place, results.lastElementChild); // the theme writes into the first child and the last
     results.firstElementChild.dataset.text = say("In the text: ", "正文：");
-    const draw = () => place.replaceChildren(...told(field.value.trim()));
+    const draw = () => place.replaceChildren(...told(field.value.trim()), ...topics(field.value.trim()));
     field.addEventListener("input", draw);
     field.form.addEventListener("reset", () => setTimeout(draw));
     draw(); // an address such as ?q=word fills the field

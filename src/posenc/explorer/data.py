@@ -50,7 +50,7 @@ def run(python: str) -> dict[str, Any]:
 
 def pack(data: Data) -> bytes:
     """The packed bytes. Raises ValueError for more than two million numbers, or facts that JSON cannot represent."""
-    arrays = {name: _plain(values) for name, values in data.arrays.items()}
+    arrays = {name: plain(values) for name, values in data.arrays.items()}
     if (numbers := sum(array.size for array in arrays.values())) > MOST_NUMBERS:
         raise ValueError(f"arrays: {numbers} numbers are more than the {MOST_NUMBERS} that one answer holds; ask for less")
     start, about, body = 0, [], []
@@ -64,7 +64,7 @@ def pack(data: Data) -> bytes:
     return b"".join([head, bytes(-len(head) % 8), *body])
 
 
-def _plain(values: Any) -> np.ndarray:
+def plain(values: Any) -> np.ndarray:
     """Converts tensors to float64, other numbers to float64, or to int32 if they are integers or booleans that fit.
 
     Raises TypeError for anything but real numbers, and for integers that neither type represents exactly.

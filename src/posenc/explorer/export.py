@@ -6,17 +6,17 @@ page computes from RECORDS, which the file holds as they are.
 
 from __future__ import annotations
 
-import base64
-import gzip
+import codecs
+import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import posenc
 from posenc.explorer import views
-from posenc.explorer.data import Data, pack
+from posenc.explorer.data import Data
 from posenc.explorer.links import view_of_link
-from posenc.explorer.page_file import POLICY, digest, document, inline, script
+from posenc.explorer.packed import LOADER, element, together
+from posenc.explorer.page_file import POLICY, digest, document, script
 from posenc.explorer.parameters import Parameters, Refused, parse
 from posenc.support.languages import Language
 
@@ -34,23 +34,32 @@ def exported(
     """
     typed = {asked: data for asked, data in _typed(address).items() if views.exported(asked[0])}
     requests = dict.fromkeys([*((name, p) for name in views.NAMES for p in views.exported(name)), *typed])
-    answers: list[dict[str, Any]] = []
-    for name, parameters in requests:
-        packed = _packed(pack(typed.get((name, parameters)) or views.view(name).data(parameters)))
-        answers.append({"view": name, "parameters": parameters.model_dump(), "packed": packed})
-        advance(len(answers), len(requests))
-    about = {**views.known(), "live": False, "answers": answers, "address": address, "language": language}
-    code = inline(script())
-    policy = POLICY.format(script=digest(code), connect="'none'", more="")
-    package = Path(posenc.__file__).parent
-    records = [
-        f'<script type="text/plain" id="{name}">{_packed((package / name).read_bytes())}</script>' for name in RECORDS
+    answers: dict[str, list[tuple[Parameters, Data]]] = {}
+    for done, (name, parameters) in enumerate(requests, 1):
+        data = typed.get((name, parameters)) or views.view(name).data(parameters)
+        answers.setdefault(name, []).append((parameters, data))
+        advance(done, len(requests))
+    stored = {name: [parameters.model_dump() for parameters, _ in held] for name, held in answers.items()}
+    about = {**views.known(), "live": False, "stored": stored, "address": address, "language": language}
+    code = script()
+    parts = [
+        element("about", json.dumps(about, ensure_ascii=False, allow_nan=False).encode()),
+        element("page", code.encode()),
+        f"<script>{LOADER}</script>",  # before what the first drawing does not need
+        *(element(f"answers/{name}", together(data for _, data in answers[name])) for name in sorted(answers, key=_later)),
+        *(element(name, (PACKAGE / name).read_bytes()) for name in RECORDS),
     ]
-    return document(about, "\n".join([*records, f'<script type="module">{code}</script>']), policy)
+    policy = POLICY.format(script=f"{digest(LOADER)} {digest(code)}", connect="'none'", more="")
+    return document("\n".join(parts), policy)
 
 
-def _packed(content: bytes) -> str:
-    return base64.b64encode(gzip.compress(content, mtime=0)).decode()
+def _later(view: str) -> bool:
+    return view != "story"
+
+
+def encoded(text: str) -> bytes:
+    """The file's bytes (packed.py says why in UTF-16)."""
+    return codecs.BOM_UTF16_LE + text.encode("utf-16-le")
 
 
 def _typed(address: str) -> dict[tuple[str, Parameters], Data]:

@@ -6,7 +6,6 @@ import base64
 import hashlib
 import html
 import json
-import re
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -26,18 +25,18 @@ def script() -> str:
     return PAGE.read_text("utf-8")
 
 
-def inline(code: str) -> str:
-    """The script with `</script` and the like escaped, so that it can be placed between script tags."""
-    return re.sub(r"<(?=/script|!--)", r"\\x3c", code, flags=re.IGNORECASE)
-
-
 def digest(text: str) -> str:
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 
-def document(about: dict[str, Any], running: str, policy: str = "") -> str:
-    """The HTML page. `about` is the data that the page starts with, `running` the script tag."""
+def starting(about: dict[str, Any]) -> str:
+    """The script element of the data that the page starts with."""
     data = json.dumps(about, ensure_ascii=False, allow_nan=False).replace("<", "\\u003c")
+    return f'<script type="application/json" id="posenc-about">{data}</script>'
+
+
+def document(running: str, policy: str = "") -> str:
+    """The HTML page. `running` are its script elements."""
     meta = f'<meta http-equiv="Content-Security-Policy" content="{html.escape(policy)}">\n' if policy else ""
     return f"""<!doctype html>
 <html lang="en">
@@ -50,7 +49,6 @@ def document(about: dict[str, Any], running: str, policy: str = "") -> str:
 </head>
 <body>
 <noscript>posenc explore needs JavaScript. posenc explore 需要 JavaScript。</noscript>
-<script type="application/json" id="posenc-about">{data}</script>
 {running}
 </body>
 </html>

@@ -30,7 +30,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from posenc.explorer import stretch, views
 from posenc.explorer.data import pack
-from posenc.explorer.page_file import POLICY, document, script
+from posenc.explorer.page_file import POLICY, document, script, starting
 from posenc.explorer.parameters import Refused
 from posenc.support import strict_json
 
@@ -74,7 +74,7 @@ def application(port: int) -> ASGIApp:
     """Accepts only the hosts 127.0.0.1 and localhost at this port, against DNS rebinding."""
     turn = asyncio.Semaphore(AT_ONCE)
     about = {**views.known(), "live": True}
-    page, code = document(about, '<script type="module" src="page.js"></script>'), script()
+    page, code = document(f'{starting(about)}\n<script type="module" src="page.js"></script>'), script()
 
     async def index(request: Request) -> Response:
         return HTMLResponse(page)

@@ -1,6 +1,55 @@
-// Motion that a reader can do without: where less is wanted, only its end is drawn.
+// Motion that a reader can do without: where less is wanted, only its end is drawn. A film has a time of its own, which
+// passes from picture to picture, however long one of them takes.
 
-export const still = () => matchMedia("(prefers-reduced-motion: reduce)").matches;
+interface Time {
+  /** Both return what stops them. */
+  next(draw: (now: number) => void): () => void;
+  after(milliseconds: number, then: () => void): () => void;
+}
+
+const real: Time = {
+  next(draw) {
+    const frame = requestAnimationFrame(draw);
+    return () => cancelAnimationFrame(frame);
+  },
+  after(milliseconds, then) {
+    const timer = setTimeout(then, milliseconds);
+    return () => clearTimeout(timer);
+  },
+};
+/** Of what begins now. */
+let time = real;
+
+/** What `begin` starts, and all that follows from it, moves with the calls of the function that is returned: by so many
+ * milliseconds, until nothing is left to move. */
+export function filmed(begin: () => void): (milliseconds: number) => boolean {
+  let now = 0;
+  let due: { at: number; run: (now: number) => void }[] = [];
+  const add = (at: number, run: (now: number) => void) => {
+    const one = { at, run };
+    due.push(one);
+    return () => void (due = due.filter((other) => other !== one));
+  };
+  const film: Time = { next: (draw) => add(0, draw), after: (milliseconds, then) => add(now + milliseconds, then) };
+  const during = (run: () => void) => {
+    [time] = [film];
+    try {
+      run();
+    } finally {
+      time = real;
+    }
+  };
+  during(begin);
+  return (milliseconds) => {
+    now += milliseconds;
+    const ready = due.filter(({ at }) => at <= now);
+    due = due.filter(({ at }) => at > now);
+    during(() => ready.forEach(({ run }) => run(now)));
+    return due.length > 0;
+  };
+}
+
+export const still = () => time === real && matchMedia("(prefers-reduced-motion: reduce)").matches;
 
 /** Slow at both ends: 4x³, and the same from the other side. */
 export const ease = (share: number) => (share < 0.5 ? 4 * share ** 3 : 1 - (2 - 2 * share) ** 3 / 2);
@@ -16,21 +65,21 @@ export function animate(milliseconds: number, draw: (share: number) => void, the
     then();
     return () => {};
   }
-  let frame = 0;
+  const mine = time;
+  let stop = () => {};
   let begun: number | null = null;
   const step = (now: number) => {
     begun ??= now;
     const share = Math.min((now - begun) / milliseconds, 1);
     draw(share);
-    if (share < 1) frame = requestAnimationFrame(step);
+    if (share < 1) stop = mine.next(step);
     else then();
   };
-  frame = requestAnimationFrame(step);
-  return () => cancelAnimationFrame(frame);
+  stop = mine.next(step);
+  return () => stop();
 }
 
 /** `then` after a pause. Returns what stops it. */
 export function after(milliseconds: number, then: () => void): () => void {
-  const timer = setTimeout(then, milliseconds);
-  return () => clearTimeout(timer);
+  return time.after(milliseconds, then);
 }

@@ -60,7 +60,7 @@ function draw(scene: Scene): Drawn {
   const { t, figure, width, narrow } = scene;
   const state = scene.keep({ n: TRAINED });
   const [left, right] = [narrow ? 16 : 20, width - (narrow ? 8 : 14)];
-  const small = narrow ? 50 : 76;
+  const small = narrow ? 38 : 76;
   const head = narrow ? 26 : 46;
   const rows = narrow ? 2 : 1;
   const tall = clamp((scene.height - 118 - rows * (small + head)) / 2, narrow ? 52 : 70, 130);

@@ -26,6 +26,8 @@ export interface Chapter extends Question {
 export interface Drawn {
   /** The answer was given: shows it in the picture. */
   tell(): void;
+  /** A motion for a film, where the answer itself has none. */
+  move?(): void;
   /** The numbers of the sentence, made by the library: the names are those of the sentence. */
   python(): string;
   /** What the picture draws now, as a table; the first column names the row. */

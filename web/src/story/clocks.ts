@@ -5,7 +5,7 @@
 
 import { s, set } from "../dom";
 import { draggable, type Point } from "../parts/drag";
-import { clamp } from "../parts/motion";
+import { animate, clamp } from "../parts/motion";
 import { signed } from "../parts/told";
 import { both } from "../words";
 import type { Chapter, Drawn, Scene } from "./chapter";
@@ -125,6 +125,7 @@ function draw(scene: Scene): Drawn {
       for (const one of [other, cosine]) one.classList.add("pop");
       show();
     },
+    move: () => void animate(5000, (share) => put((1 + PERIOD * share) % PERIOD)),
     numbers: () => ({
       head: [both("position", "位置"), both("height: sine", "高度：正弦"), both("to the right: cosine", "向右：余弦"), both("bits", "比特")],
       rows: Array.from({ length: PERIOD }, (_, p) => [String(p), height(p), right(p), CLOCKS.map((period) => Math.floor(p / (period / 2)) % 2).join("")]),

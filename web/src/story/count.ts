@@ -57,7 +57,7 @@ function draw(scene: Scene): Drawn {
   const svg = s("svg", { viewBox: `0 0 ${width} ${height}`, height, role: "group", "aria-label": t(both("Counts and shares of the words", "词的编号和比例")), style: "--c: var(--ink)" },
     s("g", { "data-part": "last size" }, ...axis(count, [0, MOST - 1], t(both("the count", "编号")))),
     s("g", { "data-part": "size" }, s("rect", { class: "marked", x: left, y: count(size), width: right - left, height: count(0) - count(size) }),
-      s("text", { x: right, y: count(size) - 6, "text-anchor": "end" }, t(both("a word's own numbers: no larger than this", "词自己的数不会比这更大")))),
+      s("text", { x: right, y: count(size) - 6, "text-anchor": "end" }, t(narrow ? both("a word's own numbers", "词自己的数") : both("a word's own numbers: no larger than this", "词自己的数不会比这更大")))),
     s("g", { "data-part": "share step p" }, ...axis(share, [0, 1], t(both("the share", "比例")))));
   const [counts, shares] = [s("g", { "data-part": "last n" }), s("g", { "data-part": "share step" })];
   const trail = s("g", { "data-part": "share p" });

@@ -83,7 +83,7 @@ function draw(scene: Scene): Drawn {
 
   // the curve: as wide as the text can be long
   const [left, right, above, below] = [22, narrow ? 92 : 150, 20, 20];
-  const height = narrow ? 120 : clamp(scene.height - 372, 130, 200);
+  const height = narrow ? 108 : clamp(scene.height - 372, 130, 200);
   const X = (bytes: number) => left + (bytes / longest) * (width - left - right);
   const Y = (bits: number) => above + (1 - bits / MOST) * (height - above - below);
   const guess = 8; // log₂ 256

@@ -6,20 +6,22 @@ import { parsed } from "../address";
 import { fill, h } from "../dom";
 import { missingNotice } from "../missing";
 import type { Frame, Opened } from "../opened";
-import { ask } from "../parts/ask";
 import { codeCard } from "../parts/code";
 import { plainTable } from "../parts/numbers";
-import { savePicture } from "../parts/picture";
-import { pointing, told } from "../parts/told";
+import { MARGIN, origin, savePicture } from "../parts/picture";
+import { pointing } from "../parts/told";
 import { VIEWS } from "all-views";
 import { both, phrased } from "../words";
 import type { Drawn } from "./chapter";
 import { CHAPTERS, chapterAddress } from "./chapters";
+import { saveFilm } from "./film";
+import { partsOf } from "./parts";
 
 /** Of a reader's visit: which chapters were answered, and what was moved in them. */
 const answered = new Map<number, number | null>();
 const kept = new Map<number, object>();
 
+const [FILM, FILMED] = [both("Save as film", "保存为动画"), both("Pictures taken:", "已拍图片：")];
 const SWIPE = 70; // pixels
 const NARROW = 700;
 
@@ -41,7 +43,7 @@ export function story(main: HTMLElement, frame: Frame): Opened {
   function asked(): number | string {
     const { view, given } = parsed(address.read());
     if (view && view !== "story") return 0; // of a view that there is no more
-    const odd = Object.keys(given).find((name) => !["chapter", "lang"].includes(name));
+    const odd = Object.keys(given).find((name) => name !== "chapter");
     const [name, text] = odd ? [odd, given[odd]!] : ["chapter", given["chapter"] ?? "0"];
     const number = /^\d+$/.test(text) ? Number(text) : -1;
     return !odd && CHAPTERS[number] ? number : t(odd ? both(`${name} = ${text.slice(0, 40)} (no setting of this view)`, `${name} = ${text.slice(0, 40)}（这个视图没有此设置）`)
@@ -56,13 +58,8 @@ export function story(main: HTMLElement, frame: Frame): Opened {
     chapter = found;
     const about = CHAPTERS[chapter]!;
     const isTold = () => answered.has(chapter);
-    const heading = h("h1", { tabindex: -1 }, phrased(t(isTold() ? about.found : about.title)));
-    const question = ask(t, about, (answer) => tell(answer));
-    const need = h("p", { class: "need" });
-    const sayNeed = told(need, t(about.need));
-    const figure = h("figure", { "data-role": "picture" });
-    const caption = h("p", { class: "caption", "aria-live": "polite" });
-    const onward = h("p", { class: "failure" });
+    const parts = partsOf(t, about, (answer) => tell(answer));
+    const { heading, need, question, figure, caption, onward } = parts;
     const code = codeCard(t);
     const table = h("div", {});
     const count = () => {
@@ -71,16 +68,22 @@ export function story(main: HTMLElement, frame: Frame): Opened {
       fill(table, plainTable(t(about.found), head.map(t), rows));
     };
     const numbers = h("details", { class: "numbers", toggle: count }, h("summary", {}, t(both("Numbers of this picture", "这幅图的数值"))), table);
-    const picture = h("button", { type: "button", "data-role": "save", click: () => void savePicture(section, `chapter-${chapter}`, ".ask, .need, .failure, .with, .closer, .play") }, t(both("Save as picture", "保存为图片")));
-    const with_ = h("div", { class: "with" }, numbers, picture);
+    const foot = () => origin(source.version, address.link(chapterAddress(chapter).slice(1)));
+    const picture = h("button", { type: "button", "data-role": "save", click: () => void savePicture({ stage: section, foot: foot(), margin: MARGIN, without: ".ask, .need, .failure, .with, .closer, .play" }, `chapter-${chapter}`) }, t(both("Save as picture", "保存为图片")));
+    const film = h("button", { type: "button", "data-role": "film", click: () => void shoot() }, t(FILM));
+    async function shoot(): Promise<void> {
+      film.disabled = true;
+      const taken = (count: number) => void (film.textContent = `${t(FILMED)} ${count}`);
+      await saveFilm(chapter, about, { t, language: frame.language, root: main.closest<HTMLElement>(".posenc")!, narrow, stored: stored!, foot: foot(), taken });
+      film.disabled = false;
+      film.textContent = t(FILM);
+    }
+    const with_ = h("div", { class: "with" }, numbers, picture, film);
     const closer = h("details", { class: "closer", toggle: () => drawn && code.draw(drawn.python()) }, h("summary", {}, t(both("Look closer", "再看仔细些"))),
       h("ul", {}, ...about.views.map((name) => h("li", {}, h("a", { href: `#/${name}` }, phrased(t(VIEWS.find((view) => view.name === name)!.title)))))), code.element);
     const section = h("section", { class: `story view-story chapter-${chapter}`, "data-chapter": chapter }, heading, need, question.element, figure, caption, onward, with_, closer);
     fill(main, section, steps());
     pointing(section);
-    let say = told(caption, t(isTold() ? about.after : about.before));
-    let values: Record<string, string> = {};
-
     tell = (answer) => {
       if (isTold()) return;
       answered.set(chapter, answer);
@@ -89,17 +92,13 @@ export function story(main: HTMLElement, frame: Frame): Opened {
       frame.announce(question.element.textContent!);
     };
     function reveal(): void {
-      question.reveal(answered.get(chapter) ?? null);
-      fill(heading, phrased(t(about.found)));
-      say = told(caption, t(about.after));
-      say(values);
-      told(onward, t(about.next))(values);
+      parts.reveal(answered.get(chapter) ?? null);
       section.classList.add("told");
       main.querySelector(".story-steps")?.replaceWith(steps());
     }
-    if (isTold()) reveal();
     width = main.clientWidth;
     const narrow = width < NARROW;
+    if (isTold()) reveal();
     drawn = about.draw({
       t, language: frame.language, figure, width: figure.clientWidth, narrow, stored: stored!, told: isTold, tell: () => tell(null),
       height: Math.min(Math.max(innerHeight - figure.getBoundingClientRect().top - scrollY - (narrow ? 215 : 190), narrow ? 250 : 280), 560),
@@ -108,11 +107,8 @@ export function story(main: HTMLElement, frame: Frame): Opened {
         return kept.get(chapter) as T;
       },
       say(next) {
-        values = { ...values, ...next };
-        say(values);
+        parts.say(next);
         count();
-        question.set(values);
-        sayNeed(values);
       },
       leaving: (one) => void leave.push(one),
     });

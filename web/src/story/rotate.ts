@@ -83,7 +83,7 @@ function draw(scene: Scene): Drawn {
   const [k, q] = [hand("k", "n"), hand("q", "m")];
   const svg = s("svg", { viewBox: `0 0 ${width} ${height}`, height, role: "group", "aria-label": t(both("Query and key on a circle", "圆上的查询与键")), style: "--c: var(--rope)" },
     part("m n gap score", s("circle", { cx, cy, r, class: "hair" }), ...ticks), part("m n gap", ...texts), part("gap", gapLine, gapText),
-    part("score", s("path", { class: "hair", d: `M${W(0)} ${Y(0)}H${W(last)}M${W(0)} ${Y(1)}V${Y(-1)}` }), ...(narrow ? [] : [1, 0, -1].map((value) => s("text", { x: W(0) - 8, y: Y(value) + 4, "text-anchor": "end" }, String(value).replace("-", "−")))), s("text", { x: W(0), y: Y(1) - 9 }, t(both("score", "分数"))), ...tracks.map(({ path }) => path), bead, ...tracks.map(({ label }) => label)),
+    part("score", s("path", { class: "hair", d: `M${W(0)} ${Y(0)}H${W(last)}M${W(0)} ${Y(1)}V${Y(-1)}` }), ...(narrow ? [] : [1, 0, -1].map((value) => s("text", { x: W(0) - 8, y: Y(value) + 4, "text-anchor": "end" }, String(value).replace("-", "−")))), s("text", narrow ? { x: right, y: Y(1) - 9, "text-anchor": "end" } : { x: W(0), y: Y(1) - 9 }, t(both("score", "分数"))), ...tracks.map(({ path }) => path), bead, ...tracks.map(({ label }) => label)),
     part("gap score", sector), part("gap", wide, together), k.element, q.element);
   figure.append(svg);
 

@@ -58,7 +58,7 @@ function draw(scene: Scene): Drawn {
   const lines = encodings.map(({ name, month, models }, n) => {
     const x = X(months(month));
     // Names of papers of about the same time stand above one another.
-    const up = narrow ? ((n + 1) % 3) * 18 : n % 2 && x - X(months(encodings[n - 1]!.month)) < 60 ? 20 : 0;
+    const up = narrow ? ((n + 1) % 3 + (n > 4 ? 1 : 0)) * 18 : n % 2 && x - X(months(encodings[n - 1]!.month)) < 60 ? 20 : 0;
     const some = KNOWN.filter((one) => models.includes(one)).slice(0, SHOWN).join(", ");
     const [stem, dot, label, of] = [s("path", { class: "stem" }), s("circle", { r: 6, class: "dot" }), s("text", { class: "named" }), s("text", { class: "models" }, narrow ? "" : some)];
     return { name, at: months(month), x, count: models.length, up, stem, dot, label, of, element: s("g", { style: `--c: ${encodingColour(name)}`, "data-part": `${name} ${name === "alibi" || name === "rope" || name === "learned" ? "" : "other"} total` }, stem, dot, label, of) };

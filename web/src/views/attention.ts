@@ -33,8 +33,8 @@ export const view: View = {
   notice: [
     both("Sinusoidal and learned tables are added to the embedding at step 2. RoPE rotates queries and keys at step 3. ALiBi and T5 are added to the score at step 4. Shaw is used at step 4 and again at step 7.", "正弦编码和可学习的表在第 2 步加到词向量上。RoPE 在第 3 步旋转查询和键。ALiBi 和 T5 在第 4 步加到注意力分数上。Shaw 在第 4 步和第 7 步使用。"),
     both("Steps before the marked one are the same for every method. With RoPE, q, k and v before the rotation are the same as without positions.", "标记之前的各步，所有方法都相同。用 RoPE 时，旋转之前的 q、k、v 与不用位置时相同。"),
-    both("With 猫 吃 鱼 or its translation, sinusoids and base 100, step 2 is the worked sum of note 004; it cuts off two digits (.198 and .598) where they round to .199 and .599.", "用“猫 吃 鱼”、正弦、底数 100 时，第 2 步就是笔记 004 手算的加法；笔记把 .1987 和 .5987 截成 .198 和 .598，四舍五入应为 .199 和 .599。"),
-    both("With 我 喜欢 猫 or its translation and no position, q is the Q that note 004 computes by hand: only one of its nine entries is right.", "用“我 喜欢 猫”、不用位置时，q 就是笔记 004 手算的 Q：九个数里只有一个是对的。"),
+    both("With 猫 吃 鱼 or its translation, sinusoids and base 100, step 2 is a sum that the notes from which posenc began work out by hand; they cut off two digits (.198 and .598) where they round to .199 and .599.", "用“猫 吃 鱼”、正弦、底数 100 时，第 2 步就是 posenc 最初的笔记手算的加法；笔记把 .1987 和 .5987 截成 .198 和 .598，四舍五入应为 .199 和 .599。"),
+    both("With 我 喜欢 猫 or its translation and no position, q is the Q that the same notes compute by hand: only one of its nine entries is right.", "用“我 喜欢 猫”、不用位置时，q 就是同一份笔记手算的 Q：九个数里只有一个是对的。"),
   ],
   papers: [
     { text: "Vaswani et al. 2017, section 3.2", href: "https://arxiv.org/abs/1706.03762" },
@@ -145,7 +145,7 @@ export const view: View = {
       };
       const result = h("output", { "data-role": "value", "data-value": value }, shown(value, 6));
       refill(stage.formula, formula([...name, how.letters.length ? " = " : "", ...how.letters], [...how.numbers, how.numbers.length ? " = " : "= ", result]),
-        print ? h("p", { class: "small", "data-role": "printed" }, `${stage.t(both("Note 004 prints", "笔记 004 写的是"))} ${print[0].replace("-", "−")}${stage.t(both(": ", "："))}${stage.t(verdicts[print[1]]!)}${stage.t(both(".", "。"))}`) : null);
+        print ? h("p", { class: "small", "data-role": "printed" }, `${stage.t(both("The notes from which posenc began print", "posenc 最初的笔记写的是"))} ${print[0].replace("-", "−")}${stage.t(both(": ", "："))}${stage.t(verdicts[print[1]]!)}${stage.t(both(".", "。"))}`) : null);
       stage.code(`${chosen.name}[${array(data, chosen.name).shape.length === 3 ? `${head}, ` : ""}${row}, ${column}]  # ${value}`);
       said(`${stage.t(frame.title)}. ${name.map((one) => (one instanceof Node ? one.textContent : one)).join("")}: ${shown(value)}`);
     };

@@ -86,8 +86,8 @@ export const view: View = {
     const question = predict(stage, {
       question: both("One key is 2 positions before the query, then 2 positions after it. Is the score the same?", "同一个键，先放在查询之前 2 个位置，再放在之后 2 个位置。分数一样吗？"),
       choices: [both("Yes: the distance is 2 both times", "一样：距离都是 2"), both("No, in general", "一般不一样"), both("It depends on m", "取决于 m")], right: 1,
-      because: both("Each position before the query adds ω to the angle from k to q, each position after it subtracts ω. With the key of 正在 (is) itself, the note's sentence with four channels gives −1.1553 two positions before and −0.6450 two positions after; at the same position the score is q·k = 0.15.",
-        "键每向前一个位置，从 k 到 q 的夹角就增加 ω；每向后一个位置，就减少 ω。笔记的句子、四个通道，用“正在”自己的键：之前 2 个位置是 −1.1553，之后 2 个位置是 −0.6450，同一位置是 q·k = 0.15。"),
+      because: both("Each position before the query adds ω to the angle from k to q, each position after it subtracts ω. With the key of 正在 (is) itself, the sentence with four channels gives −1.1553 two positions before and −0.6450 two positions after; at the same position the score is q·k = 0.15.",
+        "键每向前一个位置，从 k 到 q 的夹角就增加 ω；每向后一个位置，就减少 ω。这个句子、四个通道，用“正在”自己的键：之前 2 个位置是 −1.1553，之后 2 个位置是 −0.6450，同一位置是 q·k = 0.15。"),
     });
     stage.root.append(h("div", { class: "split" }, plane.element,
       h("div", { class: "beside" }, sliders.element, play.element, section(stage, both("Both positions move, or one", "两个位置一起移动，或只移动一个"), sliding.element))),

@@ -46,8 +46,8 @@ export const view: View = {
   ),
   notice: [
     both(
-      "On 128 held-out texts, by the records of these trials in the study, at 1×, 2×, 4× and 8×: ALiBi has 0.82, 0.82, 0.82 and 0.82 bits a byte; RoPE 0.82, 4.86, 8.03 and 8.57; RoPE with YaRN 0.82, 0.89, 1.14 and 1.58. A byte by chance costs 8 bits.",
-      "研究中这两次训练的记录，128 篇留出的文本，1、2、4、8 倍长度：ALiBi 每字节 0.82、0.82、0.82、0.82 比特；RoPE 0.82、4.86、8.03、8.57；RoPE 加 YaRN 0.82、0.89、1.14、1.58。随便猜一个字节是 8 比特。",
+      "On 128 texts that no model has read, as long as in training, 2, 4 and 8 times as long: the next byte costs ALiBi 0.82, 0.82, 0.82 and 0.82 bits; RoPE 0.82, 4.86, 8.03 and 8.57; RoPE with YaRN 0.82, 0.89, 1.14 and 1.58. A byte by chance costs 8 bits.",
+      "128 篇模型没有读过的文本，1、2、4、8 倍训练长度：下一个字节 ALiBi 要 0.82、0.82、0.82、0.82 比特；RoPE 0.82、4.86、8.03、8.57；RoPE 加 YaRN 0.82、0.89、1.14、1.58。随便猜一个字节是 8 比特。",
     ),
     both(
       "YaRN needs no training here: it slows the slow pairs of channels by the factor, which keeps them at angles seen in training, and sharpens the attention. It mends most of the damage, and less of it the longer the text.",
@@ -108,7 +108,7 @@ export const view: View = {
     const question = predict(stage, {
       question: both("And at 8×: whose next byte still costs what it cost at the trained length?", "再到 8 倍：哪一个每字节的代价还和训练长度时一样？"),
       choices: [...NAMES.map((name) => both(name, name)), both("none of them", "都不一样")], right: 0,
-      because: both("ALiBi: 0.82 bits a byte on held-out texts, as at 1×. YaRN has risen to 1.58, and RoPE to 8.57, which is worse than chance.",
+      because: both("ALiBi: 0.82 bits for each byte of texts that it has not read, as at 1×. YaRN has risen to 1.58, and RoPE to 8.57, which is worse than chance.",
         "是 ALiBi：在留出的文本上每字节 0.82 比特，和 1 倍时一样。YaRN 升到 1.58，RoPE 升到 8.57，比随便猜还差。"),
     }, () => stretchTo(stage, stops, 8 * from));
     stage.root.append(

@@ -28,7 +28,7 @@ export const view: View = {
   notice: [
     both("Only the term of two different positions can see how far two words are apart: the mixed part of the second order. Terms of one position cannot.", "只有含两个不同位置的项才能看到两个词相距多远，即二阶中的混合部分；只含一个位置的项看不到。"),
     both("After the second order, what is left out falls with ε³: ten times smaller positions leave out a thousand times less.", "二阶之后舍去的部分按 ε³ 下降：位置缩小到十分之一，舍去的部分缩小到千分之一。"),
-    both("Note 002 leaves out the factor ½ of the second order. With its formula the rest falls with ε² only: the dashed line.", "笔记 002 的二阶漏掉了系数 ½。照它的公式，余下的部分只按 ε² 下降：图中的虚线。"),
+    both("The notes from which posenc began leave out the factor ½ of the second order. With their formula the rest falls with ε² only: the dashed line.", "posenc 最初的笔记在二阶漏掉了系数 ½。照笔记的公式，余下的部分只按 ε² 下降：图中的虚线。"),
   ],
   own: OWN,
   styles,
@@ -94,7 +94,7 @@ export const view: View = {
       chart.draw({ cursor: scale, series: [
         line(both("after the first order, ∝ ε²", "一阶之后，∝ ε²"), 0, LINES[1]!),
         line(both("after the second order, ∝ ε³", "二阶之后，∝ ε³"), 1, LINES[0]!),
-        line(both("second order without the factor ½, as in note 002, ∝ ε²", "二阶漏掉 ½，如笔记 002，∝ ε²"), 2, LINES[2]!, true),
+        line(both("second order without the factor ½, ∝ ε²", "二阶漏掉 ½，∝ ε²"), 2, LINES[2]!, true),
       ] });
       const rest = left(1)[scale]!;
       refill(stage.formula, formula(

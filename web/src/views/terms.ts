@@ -68,7 +68,7 @@ export const view: View = {
     both("Word · word depends only on the words: in 猫 追 老鼠 老鼠 追 猫 the rows of the two 猫 are the same.", "“词 · 词”只取决于词：在“猫 追 老鼠 老鼠 追 猫”里，两个“猫”的两行完全相同。"),
     both("With random projections, position · position is not a function of the distance: its diagonals are not constant. With identity projections they are constant, because PE(i)·PE(j) depends only on i−j.", "投影矩阵随机时，“位置 · 位置”不是距离的函数：同一条对角线上的数不相等。投影取单位矩阵时相等，因为 PE(i)·PE(j) 只取决于 i−j。"),
     both("A shift of all positions changes none of Transformer-XL's four terms, but only the last depends on the distance alone. The first and third depend on words, the second on a word and a distance.", "整体平移不改变 Transformer-XL 的四项，但只有最后一项只取决于距离。第一、三项取决于词，第二项取决于一个词和一个距离。"),
-    both("Note 002 writes q·R and v·R. The paper has a separate projection for the distances, W_R (written W_k,R in the paper). With identity projections the page shows the note's formula.", "笔记 002 写的是 q·R 与 v·R。论文对距离使用单独的投影 W_R（原文记作 W_k,R）。所有投影取单位矩阵时，这里显示笔记的公式。"),
+    both("The notes from which posenc began write q·R and v·R. The paper has a separate projection for the distances, W_R (written W_k,R in the paper). With identity projections the page shows their formula.", "posenc 最初的笔记写的是 q·R 与 v·R。论文对距离使用单独的投影 W_R（原文记作 W_k,R）。所有投影取单位矩阵时，这里显示笔记的公式。"),
   ],
   papers: [
     { text: "Dai et al. 2019 (Transformer-XL), section 3.3", href: "https://arxiv.org/abs/1901.02860" },

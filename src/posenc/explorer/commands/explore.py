@@ -99,7 +99,7 @@ def _export(path: Path, force: bool, at: str) -> None:
     from rich.console import Console
     from rich.progress import Progress
 
-    from posenc.explorer.export import exported
+    from posenc.explorer.export import encoded, exported
     from posenc.explorer.parameters import Refused
     from posenc.lab.records.files import write
 
@@ -108,11 +108,11 @@ def _export(path: Path, force: bool, at: str) -> None:
     with Progress(console=console, transient=True, disable=not console.is_terminal) as progress:
         task = progress.add_task("computing the views")
         try:
-            text = exported(lambda done, of: progress.update(task, completed=done, total=of), at)
+            page = encoded(exported(lambda done, of: progress.update(task, completed=done, total=of), at))
         except Refused as error:
             raise typer.BadParameter(str(error), param_hint="VIEW") from None
-    write(path, text)
-    echo(f"wrote {path}, {len(text.encode()) / 1e6:.1f} MB: open it in any browser")
+    write(path, page)
+    echo(f"wrote {path}, {len(page) / 1e6:.1f} MB: open it in any browser")
 
 
 def _serve(wanted_port: int | None, no_browser: bool, at: str = "") -> None:

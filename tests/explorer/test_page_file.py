@@ -20,8 +20,8 @@ from posenc.catalogue.lookup import BY_NAME
 from posenc.cli import app
 from posenc.explorer import views
 from posenc.explorer.export import RECORDS, exported
-from posenc.explorer.page_file import document, inline, script
 from posenc.learn.ledger import ROWS
+from posenc.support.page_file import document, inline, script
 from sampling import a_third, one_in
 
 PAGES = views.PAGES
@@ -77,7 +77,7 @@ def test_the_file_is_the_same_in_every_process_and_not_too_large(file):
 
 def test_the_file_names_nothing_that_would_be_loaded(file):
     text = file.read_text("utf-8")
-    outside = text.replace(inline(script()), "")
+    outside = text.replace(inline(script("explorer")), "")
     assert re.findall(r"(?:src|href)=(?!\"data:)[^\s>]+", outside) == []
     assert text.count("<script") == 2 + len(RECORDS)
     (policy,) = re.findall(r'http-equiv="Content-Security-Policy" content="([^"]+)"', text)

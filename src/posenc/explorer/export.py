@@ -16,9 +16,9 @@ import posenc
 from posenc.explorer import views
 from posenc.explorer.data import Data, pack
 from posenc.explorer.links import view_of_link
-from posenc.explorer.page_file import POLICY, digest, document, inline, script
 from posenc.explorer.parameters import Parameters, Refused, parse
 from posenc.support.languages import Language
+from posenc.support.page_file import POLICY, digest, document, inline, script
 
 PACKAGE = Path(posenc.__file__).parent
 RECORDS = ("catalogue/measured.json", "explorer/trained_words.npz", "explorer/stretch.npz")
@@ -40,7 +40,7 @@ def exported(
         answers.append({"view": name, "parameters": parameters.model_dump(), "packed": packed})
         advance(len(answers), len(requests))
     about = {**views.known(), "live": False, "answers": answers, "address": address, "language": language}
-    code = inline(script())
+    code = inline(script("explorer"))
     policy = POLICY.format(script=digest(code), connect="'none'", more="")
     package = Path(posenc.__file__).parent
     records = [

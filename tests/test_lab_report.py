@@ -913,6 +913,9 @@ def test_pictures_for_readmes(found: Json, out: Path) -> None:
         assert (f">{html.escape(titled(arm['name']), quote=False)}" in drawn) == arm["learnt"], arm["name"]
     seeds = sum(len(cell["seeds"]) for arm in task["arms"] if arm["learnt"] for cell in arm["cells"].values())
     assert drawn.count("<use ") >= seeds
+    front = (out / "pareto-area.svg").read_text("utf-8")
+    for arm in task["arms"]:
+        assert (f">{html.escape(titled(arm['name']), quote=False)}<" in front) == arm["learnt"], arm["name"]
 
 
 def test_the_same_findings_draw_the_same_files(found: Json, out: Path) -> None:

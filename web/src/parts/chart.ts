@@ -98,11 +98,13 @@ export function lineChart(stage: Around, about: ChartAbout): Chart {
 
   function drawLines(state: ChartState, width: number): void {
     const height = about.height ?? Math.round(Math.min(Math.max(width * 0.42, 220), 380));
-    const ends = width >= 800 && state.series.some((one) => one.end);
+    const alone = state.series.every((one) => one.x.length === 1); // single points, named beside them
+    const ends = !alone && width >= 800 && state.series.some((one) => one.end);
     const right = ends ? ENDS : 14;
     const xs = state.series.flatMap((one) => extent(one.x));
     const ys = state.series.flatMap((one) => [...extent(one.y), ...extent(one.low ?? []), ...extent(one.high ?? [])]);
-    const x = scale(Math.min(...xs), Math.max(...xs), LEFT, width - right, about.xScale);
+    const edge = alone ? (Math.max(...xs) - Math.min(...xs)) * 0.06 || 0.5 : 0;
+    const x = scale(Math.min(...xs) - edge, Math.max(...xs) + edge, LEFT, width - right, about.xScale);
     const flat = about.yScale ? 0 : (Math.max(...ys) - Math.min(...ys)) * 0.06 || 0.5;
     const y = scale(state.yFrom ?? Math.min(...ys) - flat, state.yTo ?? Math.max(...ys) + flat, height - BOTTOM, TOP, about.yScale);
     drawn = { state, width, at: x.place, up: y.place };
@@ -121,7 +123,8 @@ export function lineChart(stage: Around, about: ChartAbout): Chart {
       for (const each of one.points ?? []) for (let index = 0; index < each.length; index++) if (Number.isFinite(each[index]!)) made.push(s("circle", { class: "point", cx: x.place(one.x[index]!), cy: y.place(each[index]!), r: 2, fill: one.colour }));
       if (one.dots) for (let index = 0; index < one.x.length; index++) if (Number.isFinite(one.y[index]!)) made.push(s("circle", { cx: x.place(one.x[index]!), cy: y.place(one.y[index]!), r: one.hollow ? 4.5 : 3.5, ...(one.hollow ? { style: `fill: var(--sheet); stroke: ${one.colour}; stroke-width: 2` } : { fill: one.colour }) }));
     }
-    if (ends) made.push(...endWords(state.series, x, y));
+    if (ends) made.push(...endWords(state.series, x, y, height - BOTTOM));
+    if (alone) made.push(...namesBeside(state.series, x, y, (LEFT + width) / 2, height - BOTTOM));
     refill(lines, ...made);
   }
 
@@ -189,18 +192,31 @@ export function lineChart(stage: Around, about: ChartAbout): Chart {
 }
 
 /** The word of each line beside its last point, moved apart where lines end together. */
-function endWords(series: Series[], x: Scale, y: Scale): SVGElement[] {
+function endWords(series: Series[], x: Scale, y: Scale, bottom: number): SVGElement[] {
   const lines = series.flatMap((one) => {
     const last = Array.from(one.y).findLastIndex(Number.isFinite);
-    return one.end && last >= 0 ? [{ word: one.end, colour: one.colour, alone: one.x.length === 1, at: [x.place(one.x[last]!), y.place(one.y[last]!)] as const }] : [];
+    return one.end && last >= 0 ? [{ word: one.end, colour: one.colour, at: [x.place(one.x[last]!), y.place(one.y[last]!)] as const }] : [];
   });
-  const heights = apart(lines.map(({ at }) => at[1]), END_LINE);
+  const heights = apart(lines.map(({ at }) => at[1]), END_LINE, bottom);
   const edge = Math.max(...lines.map(({ at }) => at[0]));
-  return lines.flatMap(({ word, colour, alone, at }, index) => [
+  return lines.flatMap(({ word, colour, at }, index) => [
     // From a line that ends early it would look like a line of its own.
-    ...(alone || edge - at[0] < END_LINE ? [s("path", { class: "lead-line", d: `M${at[0] + 3} ${at[1]}L${edge + 8} ${heights[index]}`, stroke: colour })] : []),
+    ...(edge - at[0] < END_LINE ? [s("path", { class: "lead-line", d: `M${at[0] + 3} ${at[1]}L${edge + 8} ${heights[index]}`, stroke: colour })] : []),
     s("text", { class: "end-word", x: edge + 11, y: heights[index]! + 4, style: `fill: ${colour}` }, word),
   ]);
+}
+
+/** The name of each point beside it, towards the middle; names that would lie on one another moved apart. */
+function namesBeside(series: Series[], x: Scale, y: Scale, middle: number, bottom: number): SVGElement[] {
+  const heights = apart(series.map((one) => y.place(one.y[0]!)), END_LINE, bottom);
+  return series.flatMap((one, index) => {
+    const [at, up, height] = [x.place(one.x[0]!), y.place(one.y[0]!), heights[index]!];
+    const side = at > middle ? -1 : 1;
+    return [
+      ...(Math.abs(height - up) > 4 ? [s("path", { class: "lead-line", d: `M${at} ${up}L${at + 12 * side} ${height}`, stroke: one.colour })] : []),
+      s("text", { class: "end-word", x: at + (Math.abs(height - up) > 4 ? 14 : 9) * side, y: height + 4, "text-anchor": side < 0 ? "end" : "start", style: `fill: ${one.colour}` }, one.end ?? one.name),
+    ];
+  });
 }
 
 /** The ticks that have room beside those before them; the last one always. */
@@ -211,11 +227,12 @@ function spread(ticks: readonly number[], x: Scale): number[] {
   return kept;
 }
 
-/** The same heights, moved down as far as it takes to be so far apart. */
-export function apart(heights: number[], least: number): number[] {
+/** The same heights, moved down as far as it takes to be so far apart, and up again to end at `most`. */
+export function apart(heights: number[], least: number, most = Infinity): number[] {
   const found = [...heights];
   const order = heights.map((_, index) => index).sort((a, b) => heights[a]! - heights[b]!);
   for (let at = 1; at < order.length; at++) found[order[at]!] = Math.max(found[order[at]!]!, found[order[at - 1]!]! + least);
+  for (let at = order.length - 1, limit = most; at >= 0; at--, limit -= least) found[order[at]!] = Math.min(found[order[at]!]!, limit);
   return found;
 }
 

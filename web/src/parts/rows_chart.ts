@@ -76,7 +76,8 @@ export function rowsChart(stage: Around, about: RowsAbout): { element: HTMLEleme
     const x = scale(from, to, left + 8, width - 16, about.xScale);
     const height = top + rows.length * TALL + BOTTOM;
     const y = (index: number) => top + (index + 0.5) * TALL;
-    const ticks = x.ticks(Math.max(3, Math.floor((width - left) / 90)));
+    const doublings = x.ticks(Math.max(3, Math.floor((width - left) / 90)));
+    const ticks = doublings.length > 1 ? doublings : scale(from, to, 0, 1).ticks(3); // less than a doubling
     fill(element, s("svg", { viewBox: `0 0 ${width} ${height}`, width, height, "aria-hidden": "true" },
       ...ticks.flatMap((tick) => [
         s("line", { class: "grid", x1: x.place(tick), x2: x.place(tick), y1: top, y2: height - BOTTOM }),

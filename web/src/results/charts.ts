@@ -50,7 +50,9 @@ export function chartOf(around: Around, data: ChartData, said: Speak): HTMLEleme
   const alone = data.series.every(({ points }) => points.length === 1);
   const series = data.series.map((line) => (alone ? spot(line, said) : curve(line, xs, said)));
   let cursor = Math.max(xs.indexOf(data.trained ?? Number.NaN), 0);
+  const ends = series.filter((one) => one.end).length;
   const chart = lineChart(around, {
+    ...(ends > 20 && { height: 70 + 15 * ends }), // room for all names
     label: words(data.described), x: words(data.x), y: words(data.y), follows: true,
     ...(data.ticks && { xScale: "log2" as const }), ...(data.y_log && { yScale: "log2" as const }),
     ...(!alone && { pick(index: number) {
@@ -62,6 +64,7 @@ export function chartOf(around: Around, data: ChartData, said: Speak): HTMLEleme
   const marks = data.trained === undefined ? [] : [{ x: data.trained, word: around.t(both("trained length", "训练长度")) }];
   const draw = () => chart.draw({
     series, marks, ...(alone ? {} : { cursor }), ...(data.ticks && { ticks: data.ticks }),
+    ...(data.y_log && { yFrom: Math.min(...series.map(({ y }) => y[0]!)) / 1.3, yTo: Math.max(...series.map(({ y }) => y[0]!)) * 1.15 }),
     ...(data.y_range && { yFrom: data.y_range[0] - 4, yTo: data.y_range[1] + 11 }),
   });
   draw();

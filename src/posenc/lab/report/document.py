@@ -124,8 +124,8 @@ def plain(value: Any) -> Any:
     """Blocks as JSON: {"is": "table", "rows": …} without defaults; words that are equal in both languages are one text."""
     if isinstance(value, Words):
         return value.en if value.en == value.zh else value.as_dict()
-    if isinstance(value, tuple) and hasattr(value, "_fields"):
-        defaults = getattr(value, "_field_defaults", {})
+    if hasattr(value, "_fields"):
+        defaults = value._field_defaults
         fields = {
             name: plain(one) for name, one in value._asdict().items() if name not in defaults or one != defaults[name]
         }

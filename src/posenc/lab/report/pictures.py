@@ -83,7 +83,8 @@ def saved(sheet: Figure, form: str, dateless: dict[str, None]) -> bytes:
 
 def draw(axes: Axes, chart: Chart, names: Sequence[str], language: Language, thick: str | None = None) -> None:
     """The curves with a dot for every seed, named beside the axes; that of the arm `thick` is thick."""
-    for series in chart.series:
+    alone = all(len(series.points) == 1 for series in chart.series)
+    for place, series in enumerate(chart.series):
         style = look(series.arm, names) if series.arm else None
         colour, dash = (COLOURS[style.colour], style.dash) if style else (MUTED, (0, (1, 3)))
         name = f"{series.name.in_language(language)} {series.note.in_language(language)}".rstrip()
@@ -94,6 +95,9 @@ def draw(axes: Axes, chart: Chart, names: Sequence[str], language: Language, thi
             axes.plot(x, y, linestyle=dash, **kept)
         else:
             axes.plot(x, y, "o", markersize=6, markerfacecolor="white" if series.kind == charts.OFF else colour, **kept)
+        if alone:
+            offset = {"xytext": (7, -11 if place % 2 else 4), "textcoords": "offset points"}
+            axes.annotate(name, (x[0], y[0]), color=colour, fontsize=8, parse_math=False, **offset)
         dots = [(at, seed) for at, _, seeds in series.points for seed in seeds]
         if dots:
             axes.plot(*zip(*dots, strict=True), ".", color=colour, markersize=3.5, alpha=0.6)
@@ -109,9 +113,12 @@ def draw(axes: Axes, chart: Chart, names: Sequence[str], language: Language, thi
     if chart.trained is not None:
         axes.axvline(chart.trained, color=MUTED, linewidth=0.8, linestyle="--", zorder=0)
     _axes(axes, chart.x.in_language(language), chart.y.in_language(language))
-    legend = axes.legend(fontsize=8, frameon=False, loc="center left", bbox_to_anchor=(1, 0.5))
-    for text in legend.get_texts():
-        text.set_parse_math(False)
+    if alone:
+        axes.margins(0.12)
+    else:
+        legend = axes.legend(fontsize=8, frameon=False, loc="center left", bbox_to_anchor=(1, 0.5))
+        for text in legend.get_texts():
+            text.set_parse_math(False)
 
 
 def _draw_rows(axes: Axes, chart: Rows, names: Sequence[str], language: Language) -> None:

@@ -31,6 +31,7 @@ English · [中文](explorer.zh-CN.md)
 
 `posenc explore` opens it in the browser, offline (`pip install '.[explore]'`; in a notebook
 `'.[notebook]'`); `posenc explore --export posenc.html` writes it as one file, with a link as that page stands;
+`posenc explore RESULTS` shows a folder of the lab in its view *measured*;
 `posenc.explorer.notebook.show("table")` puts it into a notebook, where `.value` is what the page shows. Numbers come from
 the library, every view prints the Python that makes them, every state has a link and is saved as a picture; a chapter of
 the story is saved as a film (GIF), too. Tab opens a bar that leads to every drawing. It opens with a story of ten chapters, whose numbers the page computes by itself; "Contents"
@@ -64,6 +65,7 @@ The notebook's widget is the same module (`page.js`), with the notebook's kernel
 `posenc explore` 在浏览器中打开，无需联网（`pip install '.[explore]'`；
 笔记本用 `'.[notebook]'`）；`posenc explore --export posenc.html` 把它写成一个文件，
 给出链接时保持那一页的状态和句子；
+`posenc explore RESULTS` 在视图“实测结果”里显示实验室的一个文件夹；
 `posenc.explorer.notebook.show("table")` 把它放进笔记本，`.value` 就是页面正在显示的状态。
 数值都来自本库，每个视图都附有得出这些数值的 Python 代码，每个状态都有链接，也可保存为图片；故事的每一章还可以保存为动画（GIF）。
 按 Tab 键会出现通往各幅图的导航栏。打开时先是十章的故事，其中的数值由页面自己计算；“目录”列出全部页面，编号统一。

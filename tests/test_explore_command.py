@@ -212,7 +212,8 @@ def test_a_mistake_in_the_middle_leaves_what_was_there(tmp_path, capsys, monkeyp
      (("--port", "x"), "'--port'"),
      (("--force",), "is for --export"), (("--no-borwser",), "No such option"),
      (("table", "bias"), "unexpected extra argument"),
-     (("tabel",), "is no view, encoding or row of the notes"), (("order", "--position", "3"), "no single position")],
+     (("tabel",), "is no view, encoding, row of the notes or folder of results"),
+     (("order", "--position", "3"), "no single position")],
 )  # fmt: skip
 def test_bad_arguments(capsys, monkeypatch, arguments, said):
     code, out, err = explore(capsys, monkeypatch, *arguments)
@@ -238,7 +239,7 @@ def test_a_view_or_an_encoding_has_an_address(arguments, wanted):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("tabel",), "'tabel' is no view, encoding or row of the notes"),
+        (("tabel",), "'tabel' is no view, encoding, row of the notes or folder of results"),
         (("order", 3), "order shows no single position; these do: binary, table"),
         (("", 3), "the start page shows no single position"),
     ],

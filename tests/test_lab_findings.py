@@ -496,7 +496,7 @@ def test_the_baseline_is_named_as_it_is(tmp_path: Path) -> None:
     assert "a model that sees only the byte before (3.90 bits)" in causal["gate"]["rule"]["en"]
     assert "只看前一个字节的模型" in causal["gate"]["rule"]["zh"]
     assert "a model that ignores the context (3.90 bits)" in masked["gate"]["rule"]["en"]
-    assert [level.words.en for task in (causal, masked) for level in levels(task)[1:]] == [
+    assert [level.name.en for task in (causal, masked) for level in levels(task)[1:]] == [
         "only the byte before", "without context",
     ]  # fmt: skip
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -17,7 +16,6 @@ from posenc.lab.commands import compare as compare_
 from posenc.lab.commands import run
 from posenc.lab.engines import workers
 from posenc.lab.experiment import Experiment, read_experiment
-from posenc.lab.report import svg
 from posenc.lab.run import budget
 
 COMPARED = read_experiment("compare_text")
@@ -102,26 +100,6 @@ def test_the_options_are_settings_of_the_preset() -> None:
     made = compare_.chosen(COMPARED, "rope", 3, None, 25)
     assert (made.budget, made.tasks[0].training.steps) == (None, 25)
     assert [trial.seed for trial in made.trials()] == [3, 4]
-
-
-@given(st.lists(st.floats(-50, 350), min_size=1, max_size=14), st.floats(1, 20))
-def test_names_keep_apart_and_in_order(wanted: list[float], apart: float) -> None:
-    placed = svg.spaced(wanted, apart, 0, 300)
-    assert all(-1e-6 <= height <= 300 + 1e-6 for height in placed)
-    order = sorted(range(len(wanted)), key=lambda n: wanted[n])
-    for one, other in itertools.pairwise(order):
-        assert placed[other] - placed[one] >= apart - 1e-6
-
-
-def test_names_with_room_stand_where_they_belong() -> None:
-    assert svg.spaced([200.0, 10.0, 100.0], 17, 0, 300) == [200.0, 10.0, 100.0]
-    assert svg.spaced([100.0, 100.0], 20, 0, 300) == [90.0, 110.0]
-
-
-def test_a_frame_puts_data_between_its_edges() -> None:
-    frame = svg.Frame(40, 440, 20, 220, (64, 512), (2, 6), x_log=True)
-    assert [round(frame.x(n)) for n in (64, 128, 512)] == [40, 173, 440]
-    assert [frame.y(bits) for bits in (2, 4, 6)] == [220, 120, 20]
 
 
 # What fits ------------------------------------------------------------------------------------------------------------

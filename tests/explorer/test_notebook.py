@@ -15,8 +15,8 @@ import pytest
 
 from posenc.explorer import views
 from posenc.explorer.notebook import Frame, show
-from posenc.explorer.page_file import script
 from posenc.support.extras import install
+from posenc.support.page_file import script
 
 widget = pytest.importorskip("posenc.explorer.widget", reason="anywidget is not installed", exc_type=ModuleNotFoundError)
 
@@ -80,7 +80,7 @@ def notebook(browser) -> Iterator[Any]:
         page.expose_function("saved", saved)
         page.expose_function("kernel", kernel)
         states = [{name: getattr(one, name) for name in ("about", "address", "language")} for one in explorers]
-        page.evaluate(PAGE, [script(), states, MODEL])
+        page.evaluate(PAGE, [script("explorer"), states, MODEL])
         for index in range(len(explorers)):
             page.wait_for_selector(f"#cell-{index} main[data-ready]")
         return page

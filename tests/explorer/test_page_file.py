@@ -25,8 +25,8 @@ from posenc.explorer import views
 from posenc.explorer.data import Data
 from posenc.explorer.export import RECORDS, encoded, exported
 from posenc.explorer.packed import LOADER, together
-from posenc.explorer.page_file import document, starting
 from posenc.learn.ledger import ROWS
+from posenc.support.page_file import document, starting
 from sampling import a_third, one_in
 
 ROOT = Path(__file__).parents[2]

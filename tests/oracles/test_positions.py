@@ -171,11 +171,14 @@ def test_a_run_that_all_rows_share_is_kept_once():
     held = Positions.arange(3, 5, 2)
     longer = Positions.cat([held, Positions.decode([7, 7, 7]), Positions.arange(3, 2, 8)])
     assert rows(longer) == ([[2, 3, 4, 5, 6, 7, 8, 9]] * 3, [[2, 3, 4, 5, 6, 7, 8, 9]] * 3, [[0] * 8] * 3)
-    assert longer.consecutive_in == "row" and repeat_one_row(longer)
+    assert longer.consecutive_in == "row"
+    assert repeat_one_row(longer)
     gap = Positions.cat([held, Positions.decode([8, 8, 8])])
-    assert rows(gap)[0] == [[2, 3, 4, 5, 6, 8]] * 3 and gap.consecutive_in is None
+    assert rows(gap)[0] == [[2, 3, 4, 5, 6, 8]] * 3
+    assert gap.consecutive_in is None
     apart = Positions.cat([held, Positions.decode([7, 8, 7])])
-    assert rows(apart)[0] == [[2, 3, 4, 5, 6, n] for n in (7, 8, 7)] and not repeat_one_row(apart)
+    assert rows(apart)[0] == [[2, 3, 4, 5, 6, n] for n in (7, 8, 7)]
+    assert not repeat_one_row(apart)
     carried = held.replaced(states={"it": (torch.rand(3, 5),)})  # what was read of a row is its own
     assert torch.equal(Positions.cat([carried, carried.replaced()]).states["it"][0][:, :5], carried.states["it"][0])
 

@@ -2,7 +2,7 @@
 
 import { parsed, type Address } from "./address";
 import { isDark } from "./colours";
-import { fill, h, s } from "./dom";
+import { fill, h } from "./dom";
 import { encodingPage } from "./encoding_page";
 import encodingCss from "./encoding_page.css";
 import { loadFonts } from "./fonts";
@@ -11,6 +11,8 @@ import css from "./page.css";
 import { contents } from "./parts/contents";
 import { rail } from "./parts/rail";
 import { skips } from "./parts/skips";
+import { languageButtons, themeButton } from "./parts/tools";
+import { results } from "./results/view";
 import { rowCard, withRows } from "./rows";
 import rowCss from "./rows.css";
 import { remembering, type Source, type State } from "./source";
@@ -30,7 +32,6 @@ export interface Options {
   drawn?: (view: string, state: State) => void;
 }
 
-const LANGUAGES: Record<Language, string> = { en: "English", zh: "中文" };
 const ENCODING = "encoding";
 /** Views that there are no more, and what took their place. */
 const GONE: Record<string, Words> = {
@@ -47,7 +48,7 @@ type Theme = "auto" | "light" | "dark";
 export function mount(place: HTMLElement | ShadowRoot, options: Options): () => void {
   loadFonts();
   const sheet = new CSSStyleSheet();
-  sheet.replaceSync([css, storyCss, encodingCss, rowCss, ...VIEWS.map((view) => view.styles ?? "")].join("\n"));
+  sheet.replaceSync([css, storyCss, encodingCss, rowCss, ...[...VIEWS, results].map((view) => view.styles ?? "")].join("\n"));
   const home = place instanceof ShadowRoot ? place : document;
   home.adoptedStyleSheets = [...home.adoptedStyleSheets, sheet];
   const source = remembering(options.source);
@@ -73,7 +74,7 @@ export function mount(place: HTMLElement | ShadowRoot, options: Options): () => 
     root.dataset["theme"] = theme;
     if (place === document.body) document.documentElement.lang = root.lang;
     const { view: name, given } = parsed(address.read());
-    const view = VIEWS.find((one) => one.name === name);
+    const view = source.results && name === results.name ? results : VIEWS.find((one) => one.name === name);
     itsOwn = source.own(name || "story");
     sayCheck();
     const steps = rail(t, seen);
@@ -115,22 +116,22 @@ export function mount(place: HTMLElement | ShadowRoot, options: Options): () => 
   }
 
   function header(name: string, main: HTMLElement, steps: HTMLElement): HTMLElement {
-    const languages = (["en", "zh"] as const).map((one) => h("button", { type: "button", lang: one === "zh" ? "zh-CN" : "en", "aria-label": LANGUAGES[one], "aria-pressed": String(language === one), "data-language": one, click: () => {
+    const languages = languageButtons(t, language, (one) => {
       language = one;
       store?.setItem("posenc-language", one);
       const now = parsed(address.read());
       if (now.page["lang"]) address.write(address.read().replace(/lang=\w+/, `lang=${one}`));
       shell();
       root.querySelector<HTMLElement>(`[data-language=${one}]`)?.focus();
-    } }, h("span", { class: "long" }, LANGUAGES[one]), h("span", { class: "short" }, LANGUAGES[one].slice(0, one === "zh" ? 1 : 2).toUpperCase())));
-    const colours = h("button", { type: "button", "data-role": "theme", "aria-label": t({ en: "Light or dark", zh: "浅色或深色" }), click: () => {
+    });
+    const colours = themeButton(t, () => {
       theme = isDark(root) ? "light" : "dark";
       store?.setItem("posenc-theme", theme);
       root.dataset["theme"] = theme;
       opened?.redraw();
-    } }, s("svg", { viewBox: "0 0 20 20", width: 18, height: 18, "aria-hidden": "true" }, s("circle", { cx: 10, cy: 10, r: 7.2, fill: "none", stroke: "currentColor", "stroke-width": 1.6 }), s("path", { d: "M10 2.8a7.2 7.2 0 0 1 0 14.4z", fill: "currentColor" })));
+    });
     const all = contents(t, name);
-    return h("header", { class: "bar" }, skips(t, main), h("a", { class: "brand", href: "#/" }, "posenc"), steps, h("span", { class: "tools" }, all.button, colours, h("span", { class: "languages", role: "group", "aria-label": t({ en: "Language", zh: "语言" }) }, ...languages)), all.element);
+    return h("header", { class: "bar" }, skips(t, main), h("a", { class: "brand", href: "#/" }, "posenc"), steps, h("span", { class: "tools" }, all.button, colours, languages), all.element);
   }
 
   const check = h("span", { "data-role": "check" });

@@ -293,7 +293,7 @@ function has({ kind, choices = [], longest = Infinity }: Parameter, value: Value
 const brief = (text: string) => (text.length > 60 ? `${text.slice(0, 59)}…` : text);
 
 function page(view: View, { t }: Frame, { controls, trouble, stage, exported, formula, code, take }: Parts): Child[] {
-  const at = VIEWS.indexOf(view);
+  const at = VIEWS.findIndex(({ name }) => name === view.name);
   const lead = firstSentence(t(view.idea));
   const about = t(view.idea).slice(lead.length).trim();
   const link = (to: View | undefined, rel: string, words: Words) => (to ? h("a", { href: `#/${to.name}`, rel }, h("small", {}, t(words)), phrased(t(to.title))) : h("span", {}));

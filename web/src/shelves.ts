@@ -16,6 +16,6 @@ export const SHELVES: { title: Words; views: View[] }[] = [
 ];
 
 /** Its place among all pages, counted on from the chapters. */
-export const numberOf = (view: View) => CHAPTERS.length + VIEWS.indexOf(view);
+export const numberOf = ({ name }: View) => CHAPTERS.length + VIEWS.findIndex((one) => one.name === name);
 
 export const ENCODINGS: Words = both("Encodings one by one", "逐个查看编码");

@@ -38,6 +38,8 @@ export interface Source {
   version: string;
   /** Whether Python answers. */
   live: boolean;
+  /** Whether the view *measured* shows a folder of results. */
+  results?: boolean;
   /** Whether the numbers of a view are the page's own, as far as it computes them. */
   own(view: string): boolean;
   /** The states that controls keep to; null where they move freely. */
@@ -91,6 +93,7 @@ interface About {
   schemas: Schemas;
   rows: Record<string, string>;
   claims: Record<string, string>;
+  results?: boolean;
 }
 
 /** The view whose models write in the page, so that their texts appear as they are written. */

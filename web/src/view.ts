@@ -50,27 +50,31 @@ export interface View {
 /** Called after every change, with the same `data` as long as Python's parameters are the same. */
 export type Draw = (data: Data, state: State) => void;
 
-export interface Stage {
+/** What every drawing needs, on whatever page it is. */
+export interface Around {
+  t(words: Words): string;
+  /** Announces a text to screen readers (aria-live polite). */
+  announce(text: string): void;
+  /** Runs when the view is left. */
+  leaving(done: () => void): void;
+}
+
+export interface Stage extends Around {
   root: HTMLElement;
   /** The card below the drawing: the formula with the numbers substituted. */
   formula: HTMLElement;
   language: Language;
-  t(words: Words): string;
   source: Source;
   /** What is set now. Its numbers may still be on their way, while `draw` shows those of an earlier state. */
   state(): State;
   /** Changes parameters, Python's or the page's own; `draw` follows. Numbers are kept within their bounds. */
   set(changes: State): void;
-  /** Announces a text to screen readers (aria-live polite). */
-  announce(text: string): void;
   /** Lines after Python's; the whole must run as printed. */
   code(lines: string): void;
   /** The largest difference between the page's own arithmetic and Python's, and over how many numbers. */
   checked(difference: number, count: number): void;
   /** False where the reader prefers less motion. */
   motion: boolean;
-  /** Runs when the view is left. */
-  leaving(done: () => void): void;
 }
 
 export function number(state: State, name: string): number {

@@ -16,9 +16,9 @@ from posenc.explorer import views
 from posenc.explorer.data import Data
 from posenc.explorer.links import view_of_link
 from posenc.explorer.packed import LOADER, element, together
-from posenc.explorer.page_file import POLICY, digest, document, script
 from posenc.explorer.parameters import Parameters, Refused, parse
 from posenc.support.languages import Language
+from posenc.support.page_file import POLICY, digest, document, script
 
 PACKAGE = Path(posenc.__file__).parent
 RECORDS = ("catalogue/measured.json", "explorer/trained_words.npz", "explorer/stretch.npz")
@@ -41,7 +41,7 @@ def exported(
         advance(done, len(requests))
     stored = {name: [parameters.model_dump() for parameters, _ in held] for name, held in answers.items()}
     about = {**views.known(), "live": False, "stored": stored, "address": address, "language": language}
-    code = script()
+    code = script("explorer")
     parts = [
         element("about", json.dumps(about, ensure_ascii=False, allow_nan=False).encode()),
         element("page", code.encode()),

@@ -78,7 +78,7 @@ def _view(name: str) -> str:
     entry = lookup.BY_NAME.get(view)
     if entry is None:
         raise Refused(
-            f"{view!r} is no view, encoding or row of the notes; a view is {one_of(views.PAGES, view)}, "
+            f"{view!r} is no view, encoding, row of the notes or folder of results; a view is {one_of(views.PAGES, view)}, "
             f"posenc list --all has the encodings, posenc walk the rows"
         )
     return f"compare?first=nope&second={view}" if entry.in_a_row else f"encoding?name={view}"

@@ -29,10 +29,10 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from posenc.explorer import stretch, views
-from posenc.explorer.data import pack
-from posenc.explorer.page_file import POLICY, document, script, starting
+from posenc.explorer.data import Data, pack
 from posenc.explorer.parameters import Refused
 from posenc.support import strict_json
+from posenc.support.page_file import POLICY, document, script, starting
 
 MOST_JSON = 2**16
 AT_ONCE = 2  # computed at the same time; others wait their turn
@@ -50,14 +50,14 @@ HEADERS = [
 ]
 
 
-def configured(port: int) -> uvicorn.Config:
-    """The configuration of the server: plain HTTP, no WebSockets, no server header.
+def configured(port: int, results: Data | None = None) -> uvicorn.Config:
+    """The configuration of the server: plain HTTP, no WebSockets, no server header. `results` are what *measured* shows.
 
     torch uses one thread per answer: answers are small, and several threads would compete with the browser.
     """
     torch.set_num_threads(1)
     return uvicorn.Config(
-        application(port),
+        application(port, results),
         host="127.0.0.1",
         port=port,
         http=Protocol,
@@ -70,11 +70,12 @@ def configured(port: int) -> uvicorn.Config:
     )
 
 
-def application(port: int) -> ASGIApp:
+def application(port: int, results: Data | None = None) -> ASGIApp:
     """Accepts only the hosts 127.0.0.1 and localhost at this port, against DNS rebinding."""
     turn = asyncio.Semaphore(AT_ONCE)
-    about = {**views.known(), "live": True}
-    page, code = document(f'{starting(about)}\n<script type="module" src="page.js"></script>'), script()
+    given = {"measured": results} if results else {}
+    about = {**views.known(), "live": True, "results": results is not None}
+    page, code = document(f'{starting(about)}\n<script type="module" src="page.js"></script>'), script("explorer")
 
     async def index(request: Request) -> Response:
         return HTMLResponse(page)
@@ -90,7 +91,7 @@ def application(port: int) -> ASGIApp:
         name = request.path_params["name"]
         parameters = await _json(request)
         async with turn:
-            return _packed(await run_in_threadpool(lambda: pack(views.data(name, parameters))))
+            return _packed(await run_in_threadpool(lambda: pack(given.get(name) or views.data(name, parameters))))
 
     inner = Starlette(
         routes=[

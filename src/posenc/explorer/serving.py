@@ -10,16 +10,17 @@ from contextlib import contextmanager
 
 import uvicorn
 
+from posenc.explorer.data import Data
 from posenc.explorer.server import configured
 
 
 @contextmanager
-def serving() -> Iterator[str]:
+def serving(results: Data | None = None) -> Iterator[str]:
     """Runs the server on a free port while the block runs; yields its address without a trailing slash."""
     with socket.socket() as listening:
         listening.bind(("127.0.0.1", 0))
         port = listening.getsockname()[1]
-        server = uvicorn.Server(configured(port))
+        server = uvicorn.Server(configured(port, results))
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
         thread.start()
         while not server.started:

@@ -9,8 +9,8 @@ import traitlets
 
 from posenc.explorer import views
 from posenc.explorer.data import pack
-from posenc.explorer.page_file import script
 from posenc.explorer.parameters import Refused
+from posenc.support.page_file import script
 
 
 class Explorer(anywidget.AnyWidget):
@@ -22,7 +22,7 @@ class Explorer(anywidget.AnyWidget):
     Raises Refused, a ValueError, for an unknown view.
     """
 
-    _esm = script()
+    _esm = script("explorer")
     about = traitlets.Dict().tag(sync=True)
     address = traitlets.Unicode().tag(sync=True)
     value = traitlets.Dict().tag(sync=True)

@@ -13,7 +13,7 @@ EXTRAS = {
     "transformers": "transformers",
     "anywidget": "notebook",
     **dict.fromkeys(("starlette", "uvicorn"), "explore"),
-    **dict.fromkeys(("pydantic", "yaml", "lightning_fabric", "pyarrow", "duckdb", "scipy", "jinja2"), "lab"),
+    **dict.fromkeys(("pydantic", "yaml", "lightning_fabric", "pyarrow", "duckdb", "scipy"), "lab"),
 }
 """The extra of each module; where several extras hold it, that of what imports it first."""
 PACKAGES = {"yaml": "pyyaml", "lightning_fabric": "lightning-fabric"}

@@ -1,7 +1,7 @@
 // Lines against positions, distances or frequencies, as SVG, with a cursor that mouse, finger and keyboard move.
 
 import { h, refill, s } from "../dom";
-import type { Stage } from "../view";
+import type { Around } from "../view";
 import { shown, type Words } from "../words";
 import { folded, plainTable } from "./numbers";
 
@@ -19,6 +19,8 @@ export interface Series {
   low?: ArrayLike<number>;
   high?: ArrayLike<number>;
   dots?: boolean;
+  /** Rings instead of dots. */
+  hollow?: boolean;
   /** Small dots at the same x, such as single seeds. */
   points?: ArrayLike<number>[];
 }
@@ -34,6 +36,8 @@ export interface ChartState {
   /** Bounds; those of the numbers unless said. */
   yFrom?: number;
   yTo?: number;
+  /** Where x has ticks, if not at round numbers. */
+  ticks?: readonly number[];
 }
 
 export interface ChartAbout {
@@ -41,9 +45,11 @@ export interface ChartAbout {
   x: Words;
   y: Words;
   xScale?: "log" | "log2";
-  yScale?: "log";
+  yScale?: "log" | "log2";
   height?: number;
   pick?: (index: number) => void;
+  /** Whether the cursor follows the mouse without a press: where it changes nothing but this chart. */
+  follows?: boolean;
 }
 
 export interface Chart {
@@ -51,18 +57,20 @@ export interface Chart {
   draw(state: ChartState): void;
 }
 
+export const NUMBERS: Words = { en: "Numbers of this chart", zh: "这张图的数值" };
 const LEFT = 52;
 const TOP = 14;
 const BOTTOM = 40;
 const MOST_POINTS = 1500;
 const ENDS = 168; // room for the words at the ends of lines, on a wide chart
 const END_LINE = 15;
+const TICK = 34; // between two ticks that are given
 
-export function lineChart(stage: Stage, about: ChartAbout): Chart {
+export function lineChart(stage: Around, about: ChartAbout): Chart {
   const figure = h("div", { class: "chart" });
   const legend = h("ul", { class: "legend" });
   const table = h("div", {});
-  const details = folded(stage.t({ en: "Numbers of this chart", zh: "这张图的数值" }), table);
+  const details = folded(stage.t(NUMBERS), table);
   const element = h("div", { class: "charted" }, figure, legend, details);
   if (about.pick) {
     figure.tabIndex = 0;
@@ -90,11 +98,13 @@ export function lineChart(stage: Stage, about: ChartAbout): Chart {
 
   function drawLines(state: ChartState, width: number): void {
     const height = about.height ?? Math.round(Math.min(Math.max(width * 0.42, 220), 380));
-    const ends = width >= 800 && state.series.some((one) => one.end);
+    const alone = state.series.every((one) => one.x.length === 1); // single points, named beside them
+    const ends = !alone && width >= 800 && state.series.some((one) => one.end);
     const right = ends ? ENDS : 14;
     const xs = state.series.flatMap((one) => extent(one.x));
     const ys = state.series.flatMap((one) => [...extent(one.y), ...extent(one.low ?? []), ...extent(one.high ?? [])]);
-    const x = scale(Math.min(...xs), Math.max(...xs), LEFT, width - right, about.xScale);
+    const edge = alone ? (Math.max(...xs) - Math.min(...xs)) * 0.06 || 0.5 : 0;
+    const x = scale(Math.min(...xs) - edge, Math.max(...xs) + edge, LEFT, width - right, about.xScale);
     const flat = about.yScale ? 0 : (Math.max(...ys) - Math.min(...ys)) * 0.06 || 0.5;
     const y = scale(state.yFrom ?? Math.min(...ys) - flat, state.yTo ?? Math.max(...ys) + flat, height - BOTTOM, TOP, about.yScale);
     drawn = { state, width, at: x.place, up: y.place };
@@ -102,7 +112,7 @@ export function lineChart(stage: Stage, about: ChartAbout): Chart {
     const made: SVGElement[] = [];
     for (const tick of y.ticks(Math.max(4, Math.floor(height / 60))))
       made.push(s("line", { class: "grid", x1: LEFT, x2: width - right, y1: y.place(tick), y2: y.place(tick) }), s("text", { x: LEFT - 8, y: y.place(tick) + 4, "text-anchor": "end" }, tidy(tick)));
-    for (const tick of x.ticks(Math.max(3, Math.floor(width / 110))))
+    for (const tick of state.ticks ? spread(state.ticks, x) : x.ticks(Math.max(3, Math.floor(width / 110))))
       made.push(s("line", { class: "tick", x1: x.place(tick), x2: x.place(tick), y1: height - BOTTOM, y2: height - BOTTOM + 4 }), s("text", { x: x.place(tick), y: height - BOTTOM + 18, "text-anchor": "middle" }, tidy(tick)));
     made.push(s("text", { class: "axis-word", x: (LEFT + width - right) / 2, y: height - 4, "text-anchor": "middle" }, stage.t(about.x)), s("text", { class: "axis-word", x: 2, y: 10 }, stage.t(about.y)));
     for (const mark of state.marks ?? [])
@@ -111,9 +121,10 @@ export function lineChart(stage: Stage, about: ChartAbout): Chart {
       if (one.low && one.high) made.push(s("path", { class: "band", d: band(one, x.place, y.place), fill: one.colour }));
       made.push(s("path", { class: `line${one.dashed ? " dashed" : ""}${one.wide ? " wide" : ""}`, d: path(one, x.place, y.place), stroke: one.colour }));
       for (const each of one.points ?? []) for (let index = 0; index < each.length; index++) if (Number.isFinite(each[index]!)) made.push(s("circle", { class: "point", cx: x.place(one.x[index]!), cy: y.place(each[index]!), r: 2, fill: one.colour }));
-      if (one.dots) for (let index = 0; index < one.x.length; index++) if (Number.isFinite(one.y[index]!)) made.push(s("circle", { cx: x.place(one.x[index]!), cy: y.place(one.y[index]!), r: 3.5, fill: one.colour }));
+      if (one.dots) for (let index = 0; index < one.x.length; index++) if (Number.isFinite(one.y[index]!)) made.push(s("circle", { cx: x.place(one.x[index]!), cy: y.place(one.y[index]!), r: one.hollow ? 4.5 : 3.5, ...(one.hollow ? { style: `fill: var(--sheet); stroke: ${one.colour}; stroke-width: 2` } : { fill: one.colour }) }));
     }
-    if (ends) made.push(...endWords(state.series, x, y));
+    if (ends) made.push(...endWords(state.series, x, y, height - BOTTOM));
+    if (alone) made.push(...namesBeside(state.series, x, y, (LEFT + width) / 2, height - BOTTOM));
     refill(lines, ...made);
   }
 
@@ -159,7 +170,7 @@ export function lineChart(stage: Stage, about: ChartAbout): Chart {
     about.pick(best);
   }
   figure.addEventListener("pointerdown", at);
-  figure.addEventListener("pointermove", (event) => event.buttons & 1 && at(event));
+  figure.addEventListener("pointermove", (event) => ((event.buttons & 1) || (about.follows && event.pointerType === "mouse")) && at(event));
   figure.addEventListener("keydown", (event) => {
     if (!last || !about.pick || event.ctrlKey || event.metaKey || event.altKey) return;
     const count = last.series[0]?.x.length ?? 0;
@@ -181,24 +192,47 @@ export function lineChart(stage: Stage, about: ChartAbout): Chart {
 }
 
 /** The word of each line beside its last point, moved apart where lines end together. */
-function endWords(series: Series[], x: Scale, y: Scale): SVGElement[] {
+function endWords(series: Series[], x: Scale, y: Scale, bottom: number): SVGElement[] {
   const lines = series.flatMap((one) => {
     const last = Array.from(one.y).findLastIndex(Number.isFinite);
     return one.end && last >= 0 ? [{ word: one.end, colour: one.colour, at: [x.place(one.x[last]!), y.place(one.y[last]!)] as const }] : [];
   });
-  const heights = apart(lines.map(({ at }) => at[1]), END_LINE);
+  const heights = apart(lines.map(({ at }) => at[1]), END_LINE, bottom);
   const edge = Math.max(...lines.map(({ at }) => at[0]));
   return lines.flatMap(({ word, colour, at }, index) => [
-    s("path", { class: "lead-line", d: `M${at[0] + 3} ${at[1]}L${edge + 8} ${heights[index]}`, stroke: colour }),
+    // From a line that ends early it would look like a line of its own.
+    ...(edge - at[0] < END_LINE ? [s("path", { class: "lead-line", d: `M${at[0] + 3} ${at[1]}L${edge + 8} ${heights[index]}`, stroke: colour })] : []),
     s("text", { class: "end-word", x: edge + 11, y: heights[index]! + 4, style: `fill: ${colour}` }, word),
   ]);
 }
 
-/** The same heights, moved down as far as it takes to be so far apart. */
-export function apart(heights: number[], least: number): number[] {
+/** The name of each point beside it, towards the middle; names that would lie on one another moved apart. */
+function namesBeside(series: Series[], x: Scale, y: Scale, middle: number, bottom: number): SVGElement[] {
+  const heights = apart(series.map((one) => y.place(one.y[0]!)), END_LINE, bottom);
+  return series.flatMap((one, index) => {
+    const [at, up, height] = [x.place(one.x[0]!), y.place(one.y[0]!), heights[index]!];
+    const side = at > middle ? -1 : 1;
+    return [
+      ...(Math.abs(height - up) > 4 ? [s("path", { class: "lead-line", d: `M${at} ${up}L${at + 12 * side} ${height}`, stroke: one.colour })] : []),
+      s("text", { class: "end-word", x: at + (Math.abs(height - up) > 4 ? 14 : 9) * side, y: height + 4, "text-anchor": side < 0 ? "end" : "start", style: `fill: ${one.colour}` }, one.end ?? one.name),
+    ];
+  });
+}
+
+/** The ticks that have room beside those before them; the last one always. */
+function spread(ticks: readonly number[], x: Scale): number[] {
+  const kept: number[] = [];
+  const last = ticks.at(-1)!;
+  for (const tick of ticks) if (tick === last || (x.place(last) - x.place(tick) >= TICK && (!kept.length || x.place(tick) - x.place(kept.at(-1)!) >= TICK))) kept.push(tick);
+  return kept;
+}
+
+/** The same heights, moved down as far as it takes to be so far apart, and up again to end at `most`. */
+export function apart(heights: number[], least: number, most = Infinity): number[] {
   const found = [...heights];
   const order = heights.map((_, index) => index).sort((a, b) => heights[a]! - heights[b]!);
   for (let at = 1; at < order.length; at++) found[order[at]!] = Math.max(found[order[at]!]!, found[order[at - 1]!]! + least);
+  for (let at = order.length - 1, limit = most; at >= 0; at--, limit -= least) found[order[at]!] = Math.min(found[order[at]!]!, limit);
   return found;
 }
 

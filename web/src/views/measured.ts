@@ -2,16 +2,15 @@
 
 import { ordered } from "../colours";
 import { array } from "../data";
-import { fill, h, refill, s } from "../dom";
-import { scale, tidy } from "../parts/chart";
+import { fill, h, refill } from "../dom";
 import { formula, put } from "../parts/formula";
+import { rowsChart } from "../parts/rows_chart";
 import { number, own, type View } from "../view";
 import { both, shown } from "../words";
 import styles from "./measured.css";
 import { COLUMNS, sortedRows, tableOf, type Measured } from "./measured_table";
 
 const OWN = { sorted: own.choice("bits8", ...COLUMNS), reversed: own.yes(false), arm: own.whole(0, 0, 20) };
-const [TALL, TOP, BOTTOM] = [32, 8, 40];
 /** The longer the text, the smaller the point, so that none hides another. */
 const radius = (n: number) => [9, 7, 4.8][n] ?? 4.8;
 
@@ -33,23 +32,14 @@ export const view: View = {
   controls: [{ name: "also", label: both("also show the costs of", "再列出这种编码的耗时") }],
   build(stage) {
     const { t } = stage;
-    const figure = h("div", { class: "points", tabindex: 0, role: "application", "aria-roledescription": t(both("chart", "图")),
-      "aria-label": t(both("Bits per byte of each encoding at three lengths. Up and down choose an encoding.", "每种编码在三个长度上的每字节比特数。上下方向键选择编码。")) });
+    let names: string[] = [];
+    const figure = rowsChart(stage, {
+      label: both("Bits per byte of each encoding at three lengths.", "每种编码在三个长度上的每字节比特数。"), x: both("bits per byte → worse", "每字节比特数 → 越大越差"),
+      pick: (name) => stage.set({ arm: names.indexOf(name) }),
+    });
     const legend = h("ul", { class: "legend" });
     const table = tableOf(stage);
-    stage.root.append(legend, figure, table.element);
-    let names: number[] = [];
-    let drawn: (() => void) | null = null;
-    figure.addEventListener("keydown", (event) => {
-      const by = { ArrowDown: 1, ArrowUp: -1 }[event.key];
-      if (!by || event.ctrlKey || event.metaKey || event.altKey) return;
-      event.preventDefault();
-      const at = names.indexOf(number(stage.state(), "arm"));
-      stage.set({ arm: names[Math.min(Math.max(at + by, 0), names.length - 1)]! });
-    });
-    const watch = new ResizeObserver(() => drawn?.());
-    watch.observe(figure);
-    stage.leaving(() => watch.disconnect());
+    stage.root.append(legend, figure.element, table.element);
 
     return (data, state) => {
       const found = data.facts["measured"] as Measured & { factors: number[] };
@@ -57,7 +47,7 @@ export const view: View = {
       const lengths = found.factors.length;
       const arms = bits!.shape[0]!;
       const rows = sortedRows(found.rows.filter((_, arm) => arm < arms), state);
-      names = rows.map((row) => found.rows.indexOf(row));
+      names = found.rows.map((row) => row.name);
       const chosen = Math.min(number(state, "arm"), arms - 1);
       const of = (numbers: typeof bits, arm: number, n: number) => numbers!.values[arm * lengths + n]!;
       const several = seeds!.shape[1]!;
@@ -69,32 +59,14 @@ export const view: View = {
         return h("li", {}, dot, n < lengths - 1 ? `${factor}×` : t(both(`${factor}× the trained length`, `${factor}× 训练长度`)));
       }), rows.some((row) => row.converged === false) && h("li", {}, t(both("† was still learning when training ended", "† 训练结束时仍在进步"))));
 
-      drawn = () => {
-        const width = Math.max(figure.clientWidth, 280);
-        const left = width < 560 ? 156 : 190;
-        const all = Array.from(seeds!.values).filter(Number.isFinite);
-        const x = scale(Math.min(...all) - 0.05, Math.max(...all) + 0.05, left, width - 16);
-        const height = TOP + rows.length * TALL + BOTTOM;
-        const y = (index: number) => TOP + (index + 0.5) * TALL;
-        fill(figure, s("svg", { viewBox: `0 0 ${width} ${height}`, width, height, "aria-hidden": "true" },
-          ...x.ticks(Math.max(3, Math.floor((width - left) / 90))).flatMap((tick) => [
-            s("line", { class: "grid", x1: x.place(tick), x2: x.place(tick), y1: TOP, y2: height - BOTTOM }),
-            s("text", { x: x.place(tick), y: height - BOTTOM + 17, "text-anchor": "middle" }, tidy(tick))]),
-          s("text", { class: "axis-word", x: width - 16, y: height - 4, "text-anchor": "end" }, t(both("bits per byte → worse", "每字节比特数 → 越大越差"))),
-          ...rows.map((row, index) => {
-            const arm = names[index]!;
-            const there = found.factors.map((_, n) => n).filter((n) => Number.isFinite(of(bits, arm, n)));
-            const ends = there.map((n) => x.place(of(bits, arm, n)));
-            return s("g", { class: arm === chosen ? "arm chosen" : "arm", "data-arm": row.name, click: () => stage.set({ arm }) },
-              s("rect", { class: "band-of", x: 0, y: y(index) - TALL / 2, width, height: TALL, rx: 6 }),
-              s("text", { class: "name", x: 4, y: y(index) + 5 }, `${t(row.title)}${row.converged === false ? " †" : ""}`),
-              s("line", { class: "travel", x1: Math.min(...ends), x2: Math.max(...ends), y1: y(index), y2: y(index) }),
-              ...there.flatMap((n) => [
-                s("line", { class: "range", x1: x.place(of(lowest, arm, n)), x2: x.place(of(highest, arm, n)), y1: y(index), y2: y(index), style: `stroke: ${ordered(n, lengths)}` }),
-                s("circle", { cx: x.place(of(bits, arm, n)), cy: y(index), r: radius(n), style: `fill: ${ordered(n, lengths)}` })]));
-          })));
-      };
-      drawn();
+      figure.draw({ rows: rows.map((row) => {
+        const arm = names.indexOf(row.name);
+        const there = found.factors.map((_, n) => n).filter((n) => Number.isFinite(of(bits, arm, n)));
+        return {
+          key: row.name, name: `${t(row.title)}${row.converged === false ? " †" : ""}`, chosen: arm === chosen,
+          values: there.map((n) => ({ value: of(bits, arm, n), low: of(lowest, arm, n), high: of(highest, arm, n), colour: ordered(n, lengths), radius: radius(n) })),
+        };
+      }) });
       table.draw(data, state);
 
       const row = found.rows[chosen]!;

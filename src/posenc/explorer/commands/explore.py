@@ -8,12 +8,16 @@ import os
 import socket
 import threading
 import webbrowser
+from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from posenc.terminal.output import echo
+
+if TYPE_CHECKING:
+    from posenc.explorer.data import Data
 
 PORT = 8421
 
@@ -23,7 +27,8 @@ def command(
         str,
         typer.Argument(
             show_default=False,
-            help="A view such as table, an encoding such as rope, a row of the notes such as S8, or a link.",
+            help="A view such as table, an encoding such as rope, a row of the notes such as S8, a link, or a folder of "
+            "posenc lab run or posenc compare.",
         ),
     ] = "",
     position: Annotated[
@@ -65,6 +70,8 @@ def command(
     posenc explore --export posenc.html
 
     posenc explore 'order?sentence=我喜欢猫和狗' --export mine.html
+
+    posenc explore posenc-compare
     """
     if export is not None and (port is not None or no_browser):
         raise typer.BadParameter(
@@ -72,10 +79,39 @@ def command(
         )
     if export is None and force:
         raise typer.BadParameter("is for --export", param_hint="--force")
-    if export is not None:
-        _export(export, force, _address(view, position))
+    folder = _folder(view)
+    if folder is not None and position is not None:
+        raise typer.BadParameter(f"{view} is a folder of results, which have no single position", param_hint="--position")
+    at = _address("measured" if folder else view, position)
+    if export is None:
+        _serve(port, no_browser, at, _results(folder))
     else:
-        _serve(port, no_browser, _address(view, position))
+        _written(export, force, lambda: _page(folder) if folder else _exported(at))
+
+
+def _folder(view: str) -> Path | None:
+    """The path, where that is what was given: a name of the explorer comes first."""
+    from posenc.explorer.links import address
+    from posenc.explorer.parameters import Refused
+
+    try:
+        address(view)
+    except Refused:
+        return Path(view) if "#" not in view and (Path(view).exists() or os.sep in view) else None
+    return None
+
+
+def _results(folder: Path | None) -> Data | None:
+    from posenc.explorer.results import results
+
+    return None if folder is None else results(folder)[1]
+
+
+def _page(folder: Path) -> bytes:
+    from posenc.explorer.results import results
+    from posenc.lab.report.page import page
+
+    return page(results(folder)[0]).encode()
 
 
 def _address(view: str, position: int | None) -> str:
@@ -88,34 +124,40 @@ def _address(view: str, position: int | None) -> str:
         raise typer.BadParameter(str(error), param_hint="VIEW") from None
 
 
-def _export(path: Path, force: bool, at: str) -> None:
+def _written(path: Path, force: bool, page: Callable[[], bytes]) -> None:
+    """Writes the bytes of a page, after the name is found to be one that can be written."""
     if path.suffix.lower() not in (".html", ".htm"):
         raise typer.BadParameter(f"{path} should end in .html, so that browsers open it", param_hint="--export")
     if path.is_dir() or (path.exists() and not force):
         raise typer.BadParameter(f"{path} exists; --force replaces it", param_hint="--export")
     if not path.parent.is_dir():
         raise typer.BadParameter(f"there is no folder {path.parent}", param_hint="--export")
+    from posenc.lab.records.files import write
+
+    written = page()
+    write(path, written)
+    echo(f"wrote {path}, {len(written) / 1e6:.1f} MB: open it in any browser")
+
+
+def _exported(at: str) -> bytes:
     import torch
     from rich.console import Console
     from rich.progress import Progress
 
     from posenc.explorer.export import encoded, exported
     from posenc.explorer.parameters import Refused
-    from posenc.lab.records.files import write
 
     torch.set_num_threads(1)  # sums round the same on every machine, so the file is reproducible
     console = Console(stderr=True, emoji=False)
     with Progress(console=console, transient=True, disable=not console.is_terminal) as progress:
         task = progress.add_task("computing the views")
         try:
-            page = encoded(exported(lambda done, of: progress.update(task, completed=done, total=of), at))
+            return encoded(exported(lambda done, of: progress.update(task, completed=done, total=of), at))
         except Refused as error:
             raise typer.BadParameter(str(error), param_hint="VIEW") from None
-    write(path, page)
-    echo(f"wrote {path}, {len(page) / 1e6:.1f} MB: open it in any browser")
 
 
-def _serve(wanted_port: int | None, no_browser: bool, at: str = "") -> None:
+def _serve(wanted_port: int | None, no_browser: bool, at: str = "", results: Data | None = None) -> None:
     import uvicorn
 
     from posenc.explorer.server import configured
@@ -131,7 +173,7 @@ def _serve(wanted_port: int | None, no_browser: bool, at: str = "") -> None:
                 threading.Thread(target=webbrowser.open, args=[address], daemon=True).start()
 
     with contextlib.closing(listening), contextlib.suppress(KeyboardInterrupt):  # Ctrl-C is how a server ends
-        Server(configured(port)).run(sockets=[listening])
+        Server(configured(port, results)).run(sockets=[listening])
 
 
 def _listening(wanted_port: int | None) -> tuple[int, socket.socket]:

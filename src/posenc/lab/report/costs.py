@@ -6,11 +6,10 @@ from collections.abc import Iterator
 
 from posenc.lab.findings.titles import title
 from posenc.lab.findings.wording import numbered
-from posenc.lab.report import svg
 from posenc.lab.report.cells import Findings, arms_of
+from posenc.lab.report.chart import Row, Rows
 from posenc.lab.report.document import Block, Picture, Side, Text
-from posenc.lab.report.style import look
-from posenc.lab.report.words import phrase
+from posenc.lab.report.words import phrase, same
 
 KINDS = ("prefill", "decode", "training")
 
@@ -39,8 +38,8 @@ def blocks(findings: Findings) -> Iterator[Block]:
         words = phrase(f"cost {kind}", prompt=sizes["prompt"])
         of_kind = {name: cost["rows"][name][kind] for name in timed}
         rows = [
-            svg.Ratio(title(name), look(name, names).classes, *(of_kind[name][part] for part in ("low", "median", "high")))
+            Row(title(name), name, *(of_kind[name][part] for part in ("median", "low", "high")))
             for name in sorted(of_kind, key=lambda name: of_kind[name]["median"])
         ]
-        panels.append(Picture([("", svg.ratios(rows, width=370, described=words))], words, caption=words))
+        panels.append(Picture(Rows(rows, phrase("cost axis"), words, [(1.0, same("1×"))], log=True), caption=words))
     yield Side(panels, "panels")

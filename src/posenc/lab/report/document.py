@@ -1,4 +1,4 @@
-"""What a report consists of, before it is printed: page.py, markdown.py and screen.py print the same blocks.
+"""What a report consists of, before it is printed: the page, markdown.py and screen.py print the same blocks.
 
 Section("heat", words, [Text(…), Article(words, [Table(…), Fold(words, [Table(…)])])])
 """
@@ -7,11 +7,10 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from posenc.lab.report.chart import NOTHING, Chart, Rows
 from posenc.support.languages import Words
-
-NOTHING = Words("")
 
 
 class Cell(NamedTuple):
@@ -21,7 +20,7 @@ class Cell(NamedTuple):
     detail   every seed of a mean: on the page, and in a terminal that is wide enough
     kind     a class of the style sheet; "none …" for a cell without a number
     shade    of a heat map, from 0 (good) to 1 (bad)
-    line     the classes of a curve whose sample stands before the text
+    arm      the encoding whose colour stands before the text
     """
 
     words: Words
@@ -29,7 +28,7 @@ class Cell(NamedTuple):
     detail: Words = NOTHING
     kind: str = ""
     shade: float | None = None
-    line: str = ""
+    arm: str = ""
 
 
 class Text(NamedTuple):
@@ -66,10 +65,9 @@ class Table(NamedTuple):
 
 
 class Picture(NamedTuple):
-    """Drawings in SVG, each with its class, of which a window shows one; `file` is the file of the same picture."""
+    """A chart; `file` is the file with its picture."""
 
-    drawings: Sequence[tuple[str, str]]
-    described: Words
+    chart: Chart | Rows
     file: str = ""
     caption: Words = NOTHING
 
@@ -120,3 +118,16 @@ def merged(row: Sequence[Cell]) -> Iterator[tuple[Cell, int]]:
     for cell, alike in itertools.groupby(row):
         count = len(list(alike))
         yield from [(cell, count)] if cell.kind.startswith("none") and not cell.detail.en else [(cell, 1)] * count
+
+
+def plain(value: Any) -> Any:
+    """Blocks as JSON: {"is": "table", "rows": …} without defaults; words that are equal in both languages are one text."""
+    if isinstance(value, Words):
+        return value.en if value.en == value.zh else value.as_dict()
+    if hasattr(value, "_fields"):
+        defaults = value._field_defaults
+        fields = {
+            name: plain(one) for name, one in value._asdict().items() if name not in defaults or one != defaults[name]
+        }
+        return {"is": type(value).__name__.lower(), **fields} if isinstance(value, Block | Chart | Rows) else fields
+    return [plain(one) for one in value] if isinstance(value, list | tuple) else value

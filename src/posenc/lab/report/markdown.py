@@ -34,8 +34,8 @@ def _printed(blocks: Sequence[Block], language: Language) -> Iterator[str]:
                     [_cell(cell, language) for cell in head] or [""] * len(rows[0]),
                     [list(_row(row, language)) for row in rows],
                 )
-            case Picture(_, described, file) if file:
-                yield f"![{_md(described, language)}]({file}{ENDING[language]}.svg)"
+            case Picture(chart, file) if file:
+                yield f"![{_md(chart.described, language)}]({file}{ENDING[language]}.svg)"
             case Article(words, inner):
                 yield f"### {_md(words, language)}"
                 yield from _printed(inner, language)

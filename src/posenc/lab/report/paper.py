@@ -9,20 +9,16 @@ newcomer is bold. Encodings that did not learn the trained length, or still impr
 
 from __future__ import annotations
 
-import io
 import statistics
-from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from posenc.lab.findings.titles import main_task, title
 from posenc.lab.findings.wording import counted, seeds_to_rank
 from posenc.lab.records import files
 from posenc.lab.report.cells import Arm, Findings, Task, cell, factor, in_order, is_bits, scale, top
-from posenc.lab.report.style import LIGHT, look
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+from posenc.lab.report.chart import Chart, Series
+from posenc.lab.report.pictures import draw, saved
+from posenc.support.languages import Words
 
 TABLE, FIGURE = "table.tex", "figure.pdf"
 SPECIAL = {letter: f"\\{letter}" for letter in "&%$#_{}"} | {
@@ -31,7 +27,6 @@ SPECIAL = {letter: f"\\{letter}" for letter in "&%$#_{}"} | {
     "^": r"\textasciicircum{}",
     "×": r"$\times$",
 }
-LINES = {"solid": "-", "dashed": "--", "dotted": ":", "dashdot": "-."}
 NOT_LEARNT, IMPROVING = r"$^\dagger$", r"$^\ddagger$"
 
 
@@ -124,35 +119,22 @@ def figure(findings: Findings, newcomer: str | None = None) -> bytes:
     from matplotlib.figure import Figure
 
     task = main_task(findings)
-    arms = [arm for arm in in_order(task) if any(cell(task, arm, n).number is not None for n in task["lengths"])]
-    if not arms:
+    series = [Series(title(arm["name"]), arm["name"], scores) for arm in in_order(task) if (scores := _points(task, arm))]
+    if not series:
         raise ValueError(f"{findings['name']}: no trial has a score, so there is nothing to draw")
-    names = [arm["name"] for arm in task["arms"]]
+    x = Words(f"length ({task['unit']['en']}); trained at {task['length']}")
+    y = Words("bits per target" if is_bits(task) else "rows all right, %")
     sheet = Figure(figsize=(6.3, 3.7), layout="constrained")
-    axes = sheet.add_subplot()
-    for arm in arms:
-        _draw(axes, task, arm, names, arm["name"] == newcomer)
-    axes.set_xscale("log", base=2)
-    axes.set_xticks(task["lengths"], list(map(str, task["lengths"])))
-    axes.minorticks_off()
-    axes.axvline(task["length"], color="0.7", linewidth=0.8, zorder=0)
-    axes.set_xlabel(f"length ({task['unit']['en']}); trained at {task['length']}")
-    axes.set_ylabel("bits per target" if is_bits(task) else "rows all right, %")
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.legend(fontsize=7, frameon=False, loc="center left", bbox_to_anchor=(1, 0.5))
-    sink = io.BytesIO()
+    chart = Chart(series, x, y, x, ticks=task["lengths"], trained=task["length"])
+    draw(sheet.add_subplot(), chart, [arm["name"] for arm in task["arms"]], "en", newcomer)
     with rc_context({"pdf.fonttype": 42}):
-        sheet.savefig(sink, format="pdf", metadata={"CreationDate": None, "ModDate": None})
-    return sink.getvalue()
+        return saved(sheet, "pdf", {"CreationDate": None, "ModDate": None})
 
 
-def _draw(axes: Axes, task: Task, arm: Arm, names: Sequence[str], thick: bool) -> None:
-    style = look(arm["name"], names)
+def _points(task: Task, arm: Arm) -> list[tuple[float, float, list[float]]]:
     scores = [(length, cell(task, arm, length)) for length in task["lengths"]]
-    points = [(length, scale(task) * score.number) for length, score in scores if score.number is not None]
-    colour, line = LIGHT[style.colour], LINES[style.dash]
-    width, name = (2.6 if thick else 1.2), title(arm["name"]).en
-    axes.plot(*zip(*points, strict=True), color=colour, linestyle=line, linewidth=width, label=name, zorder=2 + thick)
-    dots = [(length, scale(task) * seed) for length, score in scores for seed in score.seeds]
-    if dots:
-        axes.plot(*zip(*dots, strict=True), ".", color=colour, markersize=3, alpha=0.6)
+    return [
+        (length, scale(task) * score.number, [scale(task) * seed for seed in score.seeds])
+        for length, score in scores
+        if score.number is not None
+    ]

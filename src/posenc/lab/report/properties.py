@@ -11,7 +11,8 @@ from posenc.lab.findings.property_sentences import small
 from posenc.lab.findings.titles import title
 from posenc.lab.findings.wording import because, numbered
 from posenc.lab.report.cells import Findings, reason
-from posenc.lab.report.document import NOTHING, Block, Cell, Table, Text, cells
+from posenc.lab.report.chart import NOTHING
+from posenc.lab.report.document import Block, Cell, Table, Text, cells
 from posenc.lab.report.words import phrase, same
 from posenc.lab.trial.fp64_properties import SAME
 from posenc.lab.trial.training import CAUSAL_ONLY

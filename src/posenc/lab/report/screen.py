@@ -11,20 +11,8 @@ from rich.cells import cell_len
 from rich.table import Table as Grid
 from rich.text import Text as Line
 
-from posenc.lab.report.document import (
-    NOTHING,
-    Article,
-    Block,
-    Cards,
-    Cell,
-    Fold,
-    Items,
-    Picture,
-    Section,
-    Side,
-    Table,
-    Text,
-)
+from posenc.lab.report.chart import NOTHING
+from posenc.lab.report.document import Article, Block, Cards, Cell, Fold, Items, Picture, Section, Side, Table, Text
 from posenc.lab.report.style import shaded
 from posenc.lab.say import say
 from posenc.support.languages import Language

@@ -13,7 +13,7 @@ from posenc.lab.findings.criteria import ENOUGH
 from posenc.lab.findings.titles import main_task, title
 from posenc.lab.findings.wording import counted_seeds, seeds_to_rank, trained_seeds
 from posenc.lab.records.files import named
-from posenc.lab.report import beyond, ceiling, charts, costs, depth, floor, properties, provenance, shortcuts, svg, tuning
+from posenc.lab.report import beyond, ceiling, charts, costs, depth, floor, properties, provenance, shortcuts, tuning
 from posenc.lab.report.best_change import best_change, how_changed
 from posenc.lab.report.cells import (
     Arm,
@@ -51,7 +51,6 @@ from posenc.lab.report.document import (
     Text,
     cells,
 )
-from posenc.lab.report.style import look
 from posenc.lab.report.summary_table import introduction, stars
 from posenc.lab.report.words import change_name, listed, measured_in, of, phrase, same
 from posenc.lab.say import say
@@ -81,13 +80,13 @@ def lead(findings: Findings) -> Words:
 def _answer(findings: Findings) -> Blocks:
     """The chart of the main task, a row for each encoding, and what this can tell, cannot tell, and asks for next."""
     main, answer = main_task(findings), findings["answer"]
-    names, home = arms_of(findings), main["lengths"].index(main["length"])
+    home = main["lengths"].index(main["length"])
     yield Text(seeds_to_rank(findings), "small")
     chart = charts.opening(findings, main) if len(main["lengths"]) > 1 else None
-    drawn = [_drawn(chart, True, 470, _file(main)), *_not_drawn(main)] if chart else _dots(findings, main)
+    drawn = [Picture(chart, _file(main)), *_not_drawn(main)] if chart else _dots(main)
     rows = [
         [
-            Cell(of(row["name"]), line=(charts.CHANGED if row["change"] else look(row["arm"], names)).classes),
+            Cell(of(row["name"]), arm=row["change"] or row["arm"]),
             Cell(_number(main, row["means"][home])),
             Cell(_number(main, row["means"][-1]), same("–".join(value(main, end) for end in row["interval"] or ()))),
             Cell(of(row["word"]), kind=f"word {row['word']['en'].replace(' ', '-')}"),
@@ -109,12 +108,12 @@ def _said(findings: Findings) -> Blocks:
 
 
 def _stars(findings: Findings) -> Blocks:
-    cost, names = findings["cost"], arms_of(findings)
+    cost = findings["cost"]
     yield Text(introduction(findings))
     device = (cost or {}).get("device") or findings["provenance"].get("device", "")
     yield Text(phrase("stars cost", device=device, rounds=cost["rounds"]) if cost else phrase("no cost"))
     head, rows = stars(findings)
-    yield Table([Cell(phrase("encoding")), *head], [[_name(name, names), *row] for name, row in rows], "stars")
+    yield Table([Cell(phrase("encoding")), *head], [[_name(name), *row] for name, row in rows], "stars")
 
 
 def _curves(findings: Findings) -> Blocks:
@@ -123,18 +122,17 @@ def _curves(findings: Findings) -> Blocks:
     yield Text(phrase("curves text"))
     if any(arm["oracle"] for task in findings["tasks"] for arm in task["arms"]):
         yield Text(phrase("rings"))
-    yield from _learning(findings, main, True)
+    yield from _learning(main)
     yield from _side(
-        [task for task in findings["tasks"] if task is not main],
-        lambda task: [*_curve(findings, task), *_learning(findings, task, False)],
+        [task for task in findings["tasks"] if task is not main], lambda task: [*_curve(findings, task), *_learning(task)]
     )
 
 
 def _curve(findings: Findings, task: Task) -> Blocks:
     if len(task["lengths"]) == 1 or not learnt(task):
-        yield from _dots(findings, task)
+        yield from _dots(task)
     elif chart := charts.curves(findings, task):
-        yield _drawn(chart, False, 470, _file(task))
+        yield Picture(chart, _file(task))
         yield from _not_drawn(task)
 
 
@@ -143,17 +141,16 @@ def _not_drawn(task: Task) -> Blocks:
         yield Text(missing, "small")
 
 
-def _dots(findings: Findings, task: Task) -> Blocks:
+def _dots(task: Task) -> Blocks:
     """The chart of a task with one length, or that no encoding learnt: the trained length alone."""
-    if drawn := charts.strips(findings, task):
-        drawing = svg.strips(*drawn, width=430, described=of(task["title"]))
-        yield Picture([("chart half", drawing)], of(task["title"]), _file(task))
+    if chart := charts.strips(task):
+        yield Picture(chart, _file(task))
     yield Text(phrase("hollow" if learnt(task) else "nobody"), "small")
 
 
-def _learning(findings: Findings, task: Task, wide: bool) -> Blocks:
-    if chart := charts.learning(findings, task):
-        yield Fold(phrase("learning"), [_drawn(chart, wide, 360)])
+def _learning(task: Task) -> Blocks:
+    if chart := charts.learning(task):
+        yield Fold(phrase("learning"), [Picture(chart)])
 
 
 def _heat(findings: Findings) -> Blocks:
@@ -162,7 +159,7 @@ def _heat(findings: Findings) -> Blocks:
 
 
 def _heat_of(findings: Findings, task: Task) -> list[Block]:
-    names, share, cut, longer = arms_of(findings), shares(task), has_window(task), top(task) > 1
+    share, cut, longer = shares(task), has_window(task), top(task) > 1
 
     def scored(arm: Arm, length: int) -> Cell:
         score = cell(task, arm, length)
@@ -181,7 +178,7 @@ def _heat_of(findings: Findings, task: Task) -> list[Block]:
     head += [Cell(phrase("last window"))] * cut + [Cell(phrase("factor"))] * longer
     rows = [
         [
-            _name(arm["name"], names)._replace(small=clauses(*(words for words in (same(at), remark(arm)) if words.en))),
+            _name(arm["name"])._replace(small=clauses(*(words for words in (same(at), remark(arm)) if words.en))),
             *(scored(arm, length) for length in task["lengths"]),
             *[Cell(window(task, arm))] * cut,
             *[Cell(same(factor(arm["factor"], top(task))))] * longer,
@@ -230,10 +227,10 @@ def _after(findings: Findings) -> Blocks:
         yield Text(how_changed(tasks))
         yield from (Text(words, "told") for words in map(best_change, tasks) if words.en)
         main = main_task({"name": findings["name"], "tasks": tasks})
-        yield from _per_task(tasks, main, lambda task: _changes(task, task is main))
+        yield from _per_task(tasks, main, _changes)
 
 
-def _changes(task: Task, wide: bool) -> list[Block]:
+def _changes(task: Task) -> list[Block]:
     share, chart, cut = shares(task), charts.after(task), has_window(task)
     assert chart is not None
 
@@ -252,20 +249,15 @@ def _changes(task: Task, wide: bool) -> list[Block]:
         for changed in task["after"]
     ]
     head = [Cell(phrase("change")), *_lengths(task), *[Cell(phrase("last window"))] * cut]
-    return [_drawn(chart, wide, 360), Table(head, rows, "heat", of(task["title"]))]
+    return [Picture(chart), Table(head, rows, "heat", of(task["title"]))]
 
 
 def _pareto(findings: Findings) -> Blocks:
     drawn = {over: found for over in ("factor", "area") if (found := charts.pareto(findings, over))}
-    panels: list[Block] = []
-    for over, (spots, x, y) in drawn.items():
-        described = say("{words}; {words_2}", words=x.words, words_2=y.words)
-        drawing = svg.scatter(spots, x, y, width=420, height=360, described=described)
-        panels.append(Picture([("chart", drawing)], described, f"pareto-{over}"))
-    if panels:
+    if drawn:
         yield Text(phrase("pareto text", task=of(main_task(findings)["title"])))
-        yield Side(panels)
-        fronts = [(y.words, listed([spot.name for spot in spots if spot.front])) for spots, _, y in drawn.values()]
+        yield from (Picture(chart, f"pareto-{over}") for over, chart in drawn.items())
+        fronts = [(chart.y, listed([one.name for one in chart.series if not one.kind])) for chart in drawn.values()]
         yield Items(
             [say("{words}: {phrase}", words=words, phrase=phrase("pareto front", rows=rows)) for words, rows in fronts],
             "small",
@@ -273,23 +265,20 @@ def _pareto(findings: Findings) -> Blocks:
 
 
 def _by_position(findings: Findings) -> Blocks:
-    drawn = [(task, chart) for task in findings["tasks"] if (chart := charts.by_position(findings, task))]
+    drawn = [(task, chart) for task in findings["tasks"] if (chart := charts.by_position(task))]
     for task, chart in drawn:
         arms = [arm for arm in learnt(task) if arm["by_position"]]
         longest = max(arm["by_position"]["length"] for arm in arms)
         curves = {arm["name"]: dict(along(task, arm)) for arm in arms}
         positions = sorted({position for bits in curves.values() for position in bits})
         rows = [
-            [
-                _name(name, arms_of(findings)),
-                *cells(same(f"{bits[position]:.2f}" if position in bits else "–") for position in positions),
-            ]
+            [_name(name), *cells(same(f"{bits[position]:.2f}" if position in bits else "–") for position in positions)]
             for name, bits in curves.items()
         ]
         head = cells([phrase("encoding"), *(same(f"{position:g}") for position in positions)])
         blocks: list[Block] = [
             Text(phrase("positions text", length=longest, width=stretch(task))),
-            _drawn(chart, task is main_task(findings), 400),
+            Picture(chart),
             Fold(phrase("numbers"), [Table(head, rows)]),
         ]
         yield from [Article(of(task["title"]), blocks, "")] if len(drawn) > 1 else blocks
@@ -313,16 +302,6 @@ def _article(task: Task, blocks: Sequence[Block]) -> Article:
     return Article(of(task["title"]), blocks, "task long" if len(task["lengths"]) > 3 else "task")
 
 
-def _drawn(chart: svg.Chart, wide: bool, height: int, file: str = "") -> Picture:
-    """A chart for wide windows and one for narrow windows, where the text of the first would be too small."""
-    sizes = {"chart wide": (940, height), "chart narrow": (370, 430)} if wide else {"chart": (430, 370)}
-    return Picture(
-        [(kind, svg.lines(chart, width=width, height=height)) for kind, (width, height) in sizes.items()],
-        chart.described,
-        file,
-    )
-
-
 def _file(task: Task) -> str:
     return f"curves-{named(task['name'])}"
 
@@ -335,9 +314,9 @@ def _number(task: Task, mean: float | None) -> Words:
     return same("–" if mean is None else value(task, mean))
 
 
-def _name(arm: str, arms: Sequence[str]) -> Cell:
-    """A name with a sample of its line."""
-    return Cell(title(arm), line=look(arm, arms).classes)
+def _name(arm: str) -> Cell:
+    """A name with its colour."""
+    return Cell(title(arm), arm=arm)
 
 
 PARTS: dict[str, Callable[[Findings], Blocks]] = {

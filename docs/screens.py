@@ -34,7 +34,8 @@ English · [中文](explorer.zh-CN.md)
 `posenc explore RESULTS` shows a folder of the lab in its view *measured*;
 `posenc.explorer.notebook.show("table")` puts it into a notebook, where `.value` is what the page shows. Numbers come from
 the library, every view prints the Python that makes them, every state has a link and is saved as a picture; a chapter of
-the story is saved as a film (GIF), too. Tab opens a bar that leads to every drawing. It opens with a story of ten chapters, whose numbers the page computes by itself; "Contents"
+the story is saved as a film (GIF), too. Tab opens a bar that leads to every drawing. It opens with a story of ten
+chapters, whose numbers the page computes by itself; "Contents"
 has all pages under one numbering. Every encoding has a page with its formula, a program, limits, options and costs: the
 comparison links to it, and `posenc explore swin` opens it where no view shows the encoding. The pictures below are made
 by `python docs/screens.py`; `python tools/explorer_figures.py` measures accessibility, layout shift, the time to the
@@ -67,7 +68,8 @@ The notebook's widget is the same module (`page.js`), with the notebook's kernel
 给出链接时保持那一页的状态和句子；
 `posenc explore RESULTS` 在视图“实测结果”里显示实验室的一个文件夹；
 `posenc.explorer.notebook.show("table")` 把它放进笔记本，`.value` 就是页面正在显示的状态。
-数值都来自本库，每个视图都附有得出这些数值的 Python 代码，每个状态都有链接，也可保存为图片；故事的每一章还可以保存为动画（GIF）。
+数值都来自本库，每个视图都附有得出这些数值的 Python 代码，每个状态都有链接，也可保存为图片；
+故事的每一章还可以保存为动画（GIF）。
 按 Tab 键会出现通往各幅图的导航栏。打开时先是十章的故事，其中的数值由页面自己计算；“目录”列出全部页面，编号统一。
 每种编码都有一页，给出公式、程序、局限、选项和代价。并排比较链接到它；
 没有视图展示的编码，`posenc explore swin` 会打开它的页面。

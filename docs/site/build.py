@@ -18,6 +18,7 @@ import sys
 import time
 from functools import cache
 from pathlib import Path, PurePosixPath
+from typing import Any
 
 import yaml
 from catalogue_pages import catalogue, methods
@@ -236,6 +237,8 @@ def assets() -> None:
 def use_own_worker() -> None:
     """The theme loads the worker from a server of others; here each page loads the copy of the site."""
     for file in (OUT / "html").rglob("*.html"):
+        if file.parts[-2:] == PurePosixPath(FILE).parts:  # the explorer is no page of the theme
+            continue
         own = "../" * (len(file.relative_to(OUT / "html").parts) - 1) + "assets/iframe-worker.js"
         text = file.read_text(encoding="utf-8")
         file.write_text(text.replace("https://unpkg.com/iframe-worker/shim", own), encoding="utf-8")
@@ -250,7 +253,7 @@ def weigh_search() -> None:
     html = OUT / "html"
     index = json.loads((html / "search" / "search_index.json").read_text(encoding="utf-8"))
     for language in ("en", "zh"):
-        docs = [{**page, "boost": weight(page["location"], language)} for page in index["docs"]]
+        docs = [weighed(page, language) for page in index["docs"]]
         if language == "zh":  # addresses start at zh/
             docs = [{**page, "location": ("../" + page["location"]).replace("../zh/", "")} for page in docs]
         text = json.dumps({**index, "docs": docs}, ensure_ascii=False, separators=(",", ":"))
@@ -267,10 +270,12 @@ def weigh_search() -> None:
         write(file, text.replace(f"assets/javascripts/{bundle.name}", f"zh/{bundle.name}"))
 
 
-def weight(location: str, language: Language) -> float:
-    if location.startswith("api/"):
-        return 0.001
-    return 1.0 if location.startswith("zh/") == (language == "zh") else 0.03
+def weighed(page: dict[str, Any], language: Language) -> dict[str, Any]:
+    """A part of a page as the search has it. Of the reference the beginning: names are looked for there."""
+    if page["location"].startswith("api/"):
+        return {**page, "text": page["text"][:120], "boost": 0.001}
+    own = page["location"].startswith("zh/") == (language == "zh")
+    return {**page, "boost": 1.0 if own else 0.03}
 
 
 def write(path: Path, text: str) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 import sys
+from codecs import BOM_UTF16_LE
 from collections.abc import Iterator
 from functools import cache
 from html.parser import HTMLParser
@@ -42,7 +43,8 @@ class Page(HTMLParser):
 
 @cache
 def parsed(file: Path) -> Page:
-    return Page(file.read_text(encoding="utf-8"))
+    content = file.read_bytes()
+    return Page(content.decode("utf-16" if content.startswith(BOM_UTF16_LE) else "utf-8"))  # the explorer is in UTF-16
 
 
 def faults(site: Path) -> Iterator[str]:

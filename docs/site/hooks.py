@@ -23,6 +23,8 @@ def on_files(files: Any, config: Any) -> Any:
 
 
 def on_post_page(output: str, page: Any, config: Any) -> str:
+    if page.url.startswith("api/"):  # the menu of languages leads to the start page: from here, also without a server
+        output = output.replace('href="/zh/', f'href="{"../" * page.url.count("/")}zh/')
     return output.replace("</head>", f"{card(page.url, page.title, config.site_url or '')}\n</head>", 1)
 
 

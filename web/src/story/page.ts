@@ -21,7 +21,7 @@ import { partsOf } from "./parts";
 const answered = new Map<number, number | null>();
 const kept = new Map<number, object>();
 
-const [FILM, FILMED] = [both("Save as film", "保存为动画"), both("Pictures taken:", "已拍图片：")];
+const [FILM, FILMED] = [both("Save as film", "保存为动画"), both("Pictures taken:", "已画图片：")];
 const SWIPE = 70; // pixels
 const NARROW = 700;
 

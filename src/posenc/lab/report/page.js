@@ -34,7 +34,7 @@ body > .posenc { min-height: 100vh; } body > .posenc.alone { min-height: 0; } .a
 /* What the drawing will push down appears together with it, so that nothing on the page jumps. */
 main:not([data-ready]) :is(.stage, .formula-card, .pair, .onward, [data-role="exported"]), main:not([data-ready]) + footer { visibility: hidden; }
 .posenc [hidden] { display: none !important; }
-.measured-plate { position: absolute; visibility: hidden; } .posenc h1.plate { margin: 0; padding: 16px 24px 0; font: 600 24px/1.3 var(--sans); } .posenc p.plate { margin: 0; padding: 8px 24px 16px; font: 400 13px/1.5 var(--sans); color: var(--muted); overflow-wrap: anywhere; }
+.measured-plate { position: absolute; visibility: hidden; } .posenc h1.plate { margin: 0; padding: 16px 24px 0; font: 600 24px/32px var(--sans); } .posenc p.plate { margin: 0; padding: 8px 24px 16px; font: 400 13px/1.5 var(--sans); color: var(--muted); overflow-wrap: anywhere; }
 .studio { position: fixed; left: -9999px; top: 0; } .filmed :is(.answers, .play) { display: none !important; }
 .away { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); white-space: nowrap; }
 .skips { position: absolute; left: -9999px; top: 8px; z-index: 9; display: flex; flex-wrap: wrap; gap: 8px; max-width: calc(100% - 16px); background: var(--sheet); border: 1px solid var(--edge); padding: 8px; border-radius: 8px; }

@@ -31,7 +31,7 @@ NOISE = 1e-9  # of imaginary parts that are 0: the first node is the root then
 
 @checked
 def magnetic_laplacian(
-    adjacency: Num[Tensor, "b n n"], *, vectors: int = 8, q: float = 0.25, relative: bool = True
+    adjacency: Num[Tensor, "b n n"], *, vectors: int = 4, q: float = 0.25, relative: bool = True
 ) -> Positions:
     """Coordinates [b, n, 2·vectors] of the nodes, in fp64; zeros where a graph has too few eigenvectors.
 

@@ -46,7 +46,7 @@ FAMILIES: dict[str, dict[str, Any]] = {
     **{name: {} for name in ("llama", "mistral", "qwen2", "qwen3", "gemma", "granite", "cohere")},
     **{name: {} for name in ("smollm3", "olmo", "starcoder2")},
     "gemma2": {"sliding_window": 64, "query_pre_attn_scalar": 32},  # llama.cpp divides by the root of the head alone
-    "gemma3_text": {"sliding_window": 64, "query_pre_attn_scalar": 32},
+    "gemma3_text": {"sliding_window": 64, "query_pre_attn_scalar": 32, "num_hidden_layers": 6},
     "phi3": {},
     "stablelm": {"partial_rotary_factor": 0.5},
     "glm4": {"partial_rotary_factor": 0.5},

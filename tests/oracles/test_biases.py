@@ -82,7 +82,8 @@ def dynamic(logarithm: bool) -> Formula:
     term = lambda h, i, j, sign=1, logarithm=logarithm: papers.dynamic_position_bias(  # noqa: E731
         encoding, h, sign * (i - j), logarithm=logarithm
     )
-    return Formula(encoding, term, (changed(term, sign=-1), changed(term, logarithm=not logarithm)))
+    wrong = changed(term, sign=-1), changed(term, logarithm=not logarithm)
+    return Formula(encoding, term, wrong, backends=("reference", "sdpa"))
 
 
 def bam() -> Formula:

@@ -161,11 +161,9 @@ def configured(folder: Path, **options: Any) -> Any:
     return vllm.EngineArgs(str(folder), skip_tokenizer_init=True, **options).create_engine_config()
 
 
-FACTORS = {"short_factor": (1.0,) * 16, "long_factor": (2.0,) * 16, "trained_length": TRAINED, "factor": 4.0}
 REFUSED = {
     "alibi": ({"n_heads": HEADS}, "ALiBi: it is not a rotation"),
     "xpos": (HALF, "XPos: it is not a rotation"),
-    "longrope": (HALF | FACTORS, "RoPE: its frequencies follow the length of the request"),
     "deepseek_yarn": (HALF | {"factor": 4.0, "trained_length": 32}, "RoPE: it changes the scale of the softmax"),
 }
 
@@ -177,6 +175,18 @@ def test_what_vllm_has_no_place_for_is_refused_in_the_first_process(name, tmp_pa
     (folder / "model.safetensors").unlink()
     with pytest.raises(Exception, match=f"vLLM cannot serve {message}"):
         configured(folder)
+
+
+FACTORS = {"short_factor": (1.0,) * 16, "long_factor": (2.0,) * 16}
+FOLLOWING = {"longrope": ("LongRoPE", FACTORS), "dynamic": ("DynamicNTK", {})}
+
+
+@pytest.mark.parametrize("name", FOLLOWING)
+def test_frequencies_that_follow_the_length_have_no_folder(name, tmp_path):
+    kind, options = FOLLOWING[name]
+    encoding = posenc.create(name, **HALF, **options, trained_length=TRAINED, factor=4.0)
+    with pytest.raises(TypeError, match=f"is a {kind}, which a config"):
+        saved(tmp_path, attached={tuple(range(LAYERS)): encoding})
 
 
 # What vLLM does with requests.
@@ -199,7 +209,7 @@ def test_a_prompt_in_pieces(several):
 
 def test_a_prefix_that_is_kept(several):
     options = vllm.SamplingParams(temperature=0, max_tokens=8, logprobs=0, ignore_eos=True, detokenize=False)
-    with serving(several, enable_prefix_caching=True, block_size=16) as llm:
+    with serving(several, enable_prefix_caching=True, block_size=32) as llm:
         first, second = (llm.generate({"prompt_token_ids": PROMPT}, options, use_tqdm=False)[0] for _ in range(2))
     assert (first.num_cached_tokens, second.num_cached_tokens) == (0, 96)
     assert list(second.outputs[0].token_ids) == read_here(several, PROMPT)[1]
@@ -245,7 +255,7 @@ def test_tensor_parallel_in_two_processes(several):
     assert (chosen - wanted).abs().max() < NEAR
     assert greedy == tokens
     assert len(found) == 2
-    assert all([one is None for one in held.values()] == [False, False, False, True] for held in found)
+    assert [{one[1][0] for one in held.values() if one} for held in found] == [{TRAINED}] * 2
 
 
 @pytest.mark.parametrize("model_type", ["gemma2", "glm4", "llama"])

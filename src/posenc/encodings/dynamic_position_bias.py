@@ -35,7 +35,8 @@ class DynamicPositionBias(DistanceBias):
 
     Parameters: inner [2, width] holds w and c, middle [depth-1, width, width] and middle_offset [depth-1, width] W_l and
     c_l, outer [n_heads, width] and offset [n_heads] W and b. They start as torch's linear layers.
-    Time O((queries + keys)·width²) for a call on consecutive positions; O(queries·keys·width²) elsewhere.
+    Time O((queries + keys)·width²) for the network of a call on consecutive positions; O(queries·keys·width²) elsewhere.
+    The toeplitz backend does not serve it: gradients of w sum distances times small differences, lost in bfloat16.
     """
 
     exact_parameters = ("inner",)
@@ -63,6 +64,9 @@ class DynamicPositionBias(DistanceBias):
         for weight, offset in zip(self.middle, self.middle_offset, strict=True):
             hidden = F.silu(F.linear(hidden, weight.double(), offset.double()))
         return F.linear(hidden, self.outer.double(), self.offset.double()).T
+
+    def structure(self) -> None:
+        return None
 
     @torch.no_grad()
     def heads(self, start: int, stop: int) -> DynamicPositionBias:

@@ -30,6 +30,7 @@ EXACT = {
     "dape": ["over.scale", "over.shape"],
     "dape_v2": ["over.scale", "over.shape"],
     "bam": ["log_scale", "shape"],
+    "dynamic_position_bias": ["inner"],
     "fire": ["c", "multiplier"],
     "gta": ["scale"],
     "ape": ["generators"],

@@ -17,8 +17,8 @@ import gguf
 import pytest
 from transformers import CONFIG_MAPPING
 
+import gguf_logits
 from gguf_round_trip import OUT, SAME
-from posenc.configs.report.runtimes import servers
 
 ROWS = json.loads(OUT.read_text(encoding="utf-8"))
 NEWER = {  # row -> its architecture
@@ -125,12 +125,7 @@ def test_most_families_read_the_same():
 
 @pytest.mark.acceptance
 def test_the_rows_are_what_the_converter_and_the_reader_give(tmp_path):
-    release = servers()["llama.cpp"]["version"].replace(" ", "==")
-    pip = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--no-binary", ":all:", "--dest", str(tmp_path)]
-    subprocess.run([*pip, release], check=True)
-    (archive,) = tmp_path.glob("*.tar.gz")
-    subprocess.run(["tar", "xzf", archive, "-C", tmp_path], check=True)
-    (folder,) = tmp_path.glob("*/vendor/llama.cpp")
+    folder = gguf_logits.sources(tmp_path)
     script = Path(__file__).with_name("gguf_round_trip.py")
     done = subprocess.run([sys.executable, script, folder], capture_output=True, text=True, check=True)
     assert json.loads(done.stdout) == ROWS

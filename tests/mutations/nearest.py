@@ -21,7 +21,9 @@ NAMED = {
     "encodings/bases/content_dependent": "hidden_states distance_bank t5_families path fox selective_rope",
     **dict.fromkeys(("encodings/bidirectional_fox", "encodings/cable", "encodings/fox"), "hidden_states fox"),
     "encodings/grape_ap": "hidden_states grape",
-    **{f"encodings/{name}": f"hidden_states {name}" for name in ("carope", "path", "selective_rope", "wall")},
+    **{
+        f"encodings/{name}": f"hidden_states {name}" for name in ("carope", "path", "per_row_fox", "selective_rope", "wall")
+    },
     "combined": "stack module per_layer",
     "structure": "relative_attention shaw transformer_xl",
     "attention/options": "attention_options no_visible_key door attention",

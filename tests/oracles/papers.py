@@ -42,6 +42,18 @@ def fire(encoding, h: int, i: float, j: float, threshold=None, constant=0.7, nor
     return sum(a * b for a, b in zip(outer[h], hidden, strict=True)) + offset[h]
 
 
+def dynamic_position_bias(encoding, h: int, delta: float, *, logarithm: bool) -> float:
+    """x-transformers' DynamicPositionBias, without its norms: unit by unit."""
+    silu = lambda x: x / (1 + math.exp(-x))  # noqa: E731
+    names = ("inner", "middle", "middle_offset", "outer", "offset")
+    inner, middle, middle_offset, outer, offset = (getattr(encoding, name).tolist() for name in names)
+    x = math.copysign(math.log(abs(delta) + 1), delta) if logarithm else delta
+    units = [silu(w * x + c) for w, c in zip(*inner, strict=True)]
+    for weight, add in zip(middle, middle_offset, strict=True):
+        units = [silu(sum(w * u for w, u in zip(row, units, strict=True)) + c) for row, c in zip(weight, add, strict=True)]
+    return sum(w * u for w, u in zip(outer[h], units, strict=True)) + offset[h]
+
+
 def t5_bucket(delta: int, buckets: int, furthest: int, bidirectional: bool) -> int:
     """delta = query - key; keys after the query use the upper half, or, causally, bucket 0. Rationals only.
 

@@ -15,6 +15,7 @@ from posenc import PositionalEncoding, Positions, attend
 from posenc.encodings.alibi import ALiBi
 from posenc.encodings.asymmetric_alibi import AsymmetricALiBi
 from posenc.encodings.bam import BAM
+from posenc.encodings.dynamic_position_bias import DynamicPositionBias
 from posenc.encodings.fire import FIRE
 from posenc.encodings.kerple import KERPLE
 from posenc.encodings.sandwich import Sandwich
@@ -76,6 +77,15 @@ def fire() -> Formula:
     return Formula(encoding, term, tuple(changed(term, **mistake) for mistake in wrong), backends=("reference", "sdpa"))
 
 
+def dynamic(logarithm: bool) -> Formula:
+    encoding = filled(DynamicPositionBias(H, width=3, depth=3, log_distance=logarithm))
+    term = lambda h, i, j, sign=1, logarithm=logarithm: papers.dynamic_position_bias(  # noqa: E731
+        encoding, h, sign * (i - j), logarithm=logarithm
+    )
+    wrong = changed(term, sign=-1), changed(term, logarithm=not logarithm)
+    return Formula(encoding, term, wrong, backends=("reference", "sdpa"))
+
+
 def bam() -> Formula:
     a, s = [0.3, -1.2, 0.7, 0.0], [1.0, 0.35, -0.4, 2.1]
     term = lambda h, i, j, sign=1, least=1e-5: -sign * math.exp(a[h]) * (abs(i - j) + least) ** s[h]  # noqa: E731
@@ -106,6 +116,8 @@ FORMULAS: dict[str, Formula] = {
     "alibi own slopes": of_slopes(ALiBi(4, slopes=(0.3, 0, 1, 2)), [0.3, 0.0, 1.0, 2.0]),
     "asymmetric_alibi": asymmetric(),
     "bam": bam(),
+    "dynamic_position_bias": dynamic(False),
+    "dynamic_position_bias log": dynamic(True),
     "fire": fire(),
     "kerple log": kerple("log"),
     "kerple power": kerple("power"),

@@ -195,6 +195,27 @@ def test_slow_pairs_of_videorope_read_time(order):
             posenc.create("videorope", d_head=128, **wrong)
 
 
+# Omni-RoPE ------------------------------------------------------------------------------------------------------------
+
+
+def shared_by_an_image(text, height, width, frames, after, spacing, begin=0):
+    """get_omnirope_index of Huang et al. 2025: s + δτ, and rows and columns from 0."""
+    found = [[Fraction(n)] * 3 for n in range(text)]
+    for frame in range(frames):
+        found += [[text + spacing * frame, begin + y, begin + x] for y in range(height) for x in range(width)]
+    start = text + max(frames, height, width)
+    return [[float(n) for n in one] for one in found + [[start + n] * 3 for n in range(after)]]
+
+
+@pytest.mark.parametrize(("height", "width", "frames"), [(2, 3, 1), (3, 2, 4)])
+def test_patches_of_an_image_share_a_number(height, width, frames):
+    sizes = {"text": 2, "height": height, "width": width, "frames": frames, "after": 2}
+    got = rows(posenc.positions_by("omni_rope_ids", **sizes, spacing=0.5))[0]
+    assert got == shared_by_an_image(**sizes, spacing=Fraction(1, 2))
+    assert got != shared_by_an_image(**sizes, spacing=Fraction(1, 2), begin=2)  # M-RoPE's
+    assert got != shared_by_an_image(**sizes, spacing=Fraction(1)) or frames == 1
+
+
 # VRoPE ----------------------------------------------------------------------------------------------------------------
 
 

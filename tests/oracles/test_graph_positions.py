@@ -1,6 +1,6 @@
-"""Graphs: cosines on a path, random walks in Fractions, WIRE and the projection by loops.
+"""Graphs: cosines on a path, waves on a directed ring, random walks in Fractions, WIRE and the projection by loops.
 
-Dwivedi et al. 2020 and 2021; Reid et al. 2025.
+Dwivedi et al. 2020 and 2021; Geisler et al. 2023; Reid et al. 2025.
 """
 
 import math
@@ -12,6 +12,7 @@ import torch
 
 import posenc
 from posenc import Positions, attend
+from posenc.encodings.positions import magnetic_laplacian
 from posenc.encodings.wire import WIRE
 
 from .by_hand import attention, close, draw, each, products, turned
@@ -78,6 +79,84 @@ def test_signs_are_drawn_for_every_graph_and_vector():
     assert torch.equal(drawn, plain * sign[:, None])
     assert (sign.mean(dim=0).abs() < 0.15).all()
     assert abs((sign[:, 0] * sign[:, 1]).mean().item()) < 0.15
+
+
+DIRECTED = [[0, 1, 1, 0, 0], [0, 0, 1, 0, 0], [0, 0, 0, 1, 0], [0, 0, 1, 0, 1], [0, 0, 0, 0, 0]]  # 2 and 3 both ways
+
+
+def complex_of(at: Positions) -> np.ndarray:
+    real, imaginary = at.coords[0].numpy().reshape(at.length, 2, -1).transpose(1, 0, 2)
+    return real + 1j * imaginary
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_a_directed_ring_has_waves(sign):
+    """L u = u - (e^(iθ)·u(t+1) + e^(-iθ)·u(t-1))/2, so u_m(t) = e^(2πi·m·t/n)/√n has the eigenvalue 1 - cos(θ + 2πm/n)."""
+    n, q = 7, 0.1
+    ring = torch.roll(torch.eye(n), 1, dims=1)  # from t to t + 1
+    got = complex_of(posenc.positions_by("magnetic_laplacian", adjacency=ring[None], vectors=n, q=q, relative=False))
+    slowest = sorted(range(n), key=lambda m: 1 - math.cos(sign * 2 * math.pi * q + 2 * math.pi * m / n))
+    expected = [np.exp(2j * math.pi * m / n) for m in slowest]
+    found = [got[1:, m] / got[:-1, m] for m in range(n)]
+    if sign == 1:
+        close(np.array(found), np.array([[one] * (n - 1) for one in expected]))
+        close(abs(got), np.full((n, n), 1 / math.sqrt(n)))
+        assert min(max(abs(row.imag)) for row in got) < 1e-12  # a node at which all are real
+    else:  # the other direction
+        with pytest.raises(AssertionError):
+            close(np.array(found), np.array([[one] * (n - 1) for one in expected]), atol=1e-3)
+
+
+@pytest.mark.parametrize("relative", [True, False])
+def test_columns_are_the_slowest_eigenvectors_of_the_magnetic_laplacian(relative):
+    """Geisler et al. 2023, entry by entry: four edges of five nodes go one way."""
+    n, q = 5, 0.25 / (4 if relative else 1)
+    directed = np.array(DIRECTED, dtype=float)
+    symmetric = np.array([[float(bool(directed[i, j] or directed[j, i])) for j in range(n)] for i in range(n)])
+    degree = symmetric.sum(axis=1)
+    laplacian = np.array(
+        [
+            [
+                (i == j)
+                - symmetric[i, j]
+                / math.sqrt(degree[i] * degree[j])
+                * np.exp(2j * math.pi * q * (directed[i, j] - directed[j, i]))
+                for j in range(n)
+            ]
+            for i in range(n)
+        ]
+    )
+    at = posenc.positions_by("magnetic_laplacian", adjacency=torch.tensor([DIRECTED]), vectors=6, relative=relative)
+    assert at.coords.shape == (1, n, 12)
+    columns, values = complex_of(at), np.linalg.eigvalsh(laplacian)
+    for m in range(n):
+        close(laplacian @ columns[:, m], values[m] * columns[:, m])
+        close(np.array(sum(abs(columns[:, m]) ** 2)), np.array(1.0))
+    with pytest.raises(AssertionError):
+        close(laplacian.conj() @ columns[:, 0], values[0] * columns[:, 0], atol=1e-3)
+    assert not columns[:, 5:].any()
+    (root,) = [t for t in range(n) if max(abs(columns[t].imag)) < 1e-12]
+    assert min(columns[root].real) >= 0
+    seen = [(columns[t, 0] * columns[:, 0].sum().conjugate()).imag for t in range(n)]
+    assert seen[root] == max(seen)
+
+
+def test_the_phases_that_eigenvectors_come_with_do_not_matter():
+    found = torch.complex(*(torch.from_numpy(draw(seed, 1, 5, 5)) for seed in (1, 2)))
+    phases = torch.polar(torch.ones(5).double(), torch.linspace(0, 6, 5).double())
+    one, other = (magnetic_laplacian._with_one_root(vectors) for vectors in (found, found * phases))
+    close(one, other.numpy())
+    assert (found - found * phases).abs().max() > 0.1
+
+
+def test_without_turns_it_is_the_laplacian_of_edges_both_ways():
+    weights = torch.tensor([RING_WITH_TAIL], dtype=torch.float64)
+    one_way = weights.triu()
+    expected = posenc.positions_by("lappe", adjacency=weights, vectors=4).coords[0]
+    got = posenc.positions_by("magnetic_laplacian", adjacency=one_way, vectors=5, q=0.0).coords[0]
+    close(got[:, 5:], np.zeros((5, 5)))
+    signs = (got[:, 1:5] * expected).sum(dim=0).sign()
+    close(got[:, 1:5] * signs, expected)
 
 
 def returns(weights: list[list[int]], steps: int, rows: bool = False) -> list[list[Fraction]]:
@@ -151,10 +230,11 @@ def test_nodes_may_come_in_any_order():
     for (i, j), weight in edges.items():
         weights[0, i, j] = weights[0, j, i] = weight
     x, encoding = torch.from_numpy(draw(1, 1, 5, 16)), posenc.create("coordinate_projection", d_model=16, axes=4).double()
-    for name in ("lappe", "rwse"):
-        sizes = {"lappe": {"vectors": 4}, "rwse": {"steps": 4}}[name]
-        whole = encoding.embed(x, posenc.positions_by(name, adjacency=weights, **sizes))
-        moved = weights[:, order][:, :, order]
+    for name in ("lappe", "rwse", "magnetic_laplacian"):
+        sizes = {"lappe": {"vectors": 4}, "rwse": {"steps": 4}, "magnetic_laplacian": {"vectors": 2}}[name]
+        given = weights.triu() if name == "magnetic_laplacian" else weights
+        whole = encoding.embed(x, posenc.positions_by(name, adjacency=given, **sizes))
+        moved = given[:, order][:, :, order]
         again = encoding.embed(x[:, order], posenc.positions_by(name, adjacency=moved, **sizes))
         close(again, whole[:, order].detach(), atol=1e-11)
 
@@ -173,3 +253,10 @@ def test_nodes_may_come_in_any_order():
 def test_wrong_graphs(name, wrong, message):
     with pytest.raises(ValueError, match=message):
         posenc.positions_by(name, adjacency=wrong)
+
+
+def test_wrong_directed_graphs():
+    with pytest.raises(ValueError, match="adjacency: expected weights from 0"):
+        posenc.positions_by("magnetic_laplacian", adjacency=-torch.ones(1, 2, 2))
+    with pytest.raises(ValueError, match=r"q: expected a share of a turn from 0 to 1, got 1\.5"):
+        posenc.positions_by("magnetic_laplacian", adjacency=torch.ones(1, 2, 2), q=1.5)

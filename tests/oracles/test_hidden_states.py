@@ -15,7 +15,7 @@ from posenc import PositionalEncoding, Positions, attend
 from posenc.encodings.cable import CABLE
 from posenc.encodings.grape_ap import GrapeAP
 
-from . import test_carope, test_fox, test_grape, test_path, test_selective_rope, test_wall
+from . import test_carope, test_fox, test_grape, test_path, test_per_row_fox, test_selective_rope, test_wall
 from .by_hand import add, attention, close, draw, products, sees
 
 H, G = 4, 2
@@ -60,6 +60,9 @@ FORMULAS = {
     "grape_ap": grape("paper"),
     "grape_ap code": grape("code"),
     "path": by_order(test_path, {"reverse": True}, {"symmetric": False}),
+    "per_row_fox": by_gates(
+        test_per_row_fox.filled(), test_per_row_fox.papers, {"first": 1}, {"sign": -1.0}, {"divided": False}
+    ),
     "selective_rope": by_order(test_selective_rope, {"base": 1e4}, {"first": 1}),
     "wall": by_order(test_wall, {"first": 0}, {"sign": -1}),
 }

@@ -52,6 +52,12 @@ def diagonal() -> list[tuple]:
     return [(n,) * 3 for n in range(4)] + video + [(8 + n,) * 3 for n in range(4)]
 
 
+def without_time() -> list[tuple]:
+    """HoPE for videos: the same by the code of VideoRoPE, which takes (2 - 1) // 2 = 0 and goes on at 7; time is 0."""
+    video = [(0, 4 + 2 * f + y, 4 + 2 * f + x) for f in range(2) for y in range(2) for x in range(2)]
+    return [(0, n, n) for n in range(4)] + video + [(0, 7 + n, 7 + n) for n in range(4)]
+
+
 def corners() -> list[tuple]:
     """VRoPE: 4 words, two frames of 2 × 2 patches counted from four corners, three positions apart, 4 words."""
     video = [
@@ -279,6 +285,8 @@ TURNED = {
     "mrope": angles_of("half", by_pair(qwen2_vl(), 1e6, lambda n: (n >= QWEN2[0]) + (n >= QWEN2[0] + QWEN2[1]))),
     "interleaved_mrope": angles_of("half", by_pair(qwen2_vl(), 5e6, lambda n: n % 3 if n < 3 * QWEN3[1] else 0)),
     "videorope": angles_of("half", by_pair(diagonal(), 1e6, lambda n: 0 if n >= 24 else 2 - n % 2)),
+    "mm_rope": angles_of("half", by_pair(qwen2_vl(), 10000.0, lambda n: (0, 0, 1, 2, 1, 2, 1, 2)[n % 8])),
+    "hybrid_hope": angles_of("half", by_pair(without_time(), 1e6, lambda n: 0 if n >= 24 else 1 + n % 2)),
     "mhrope": angles_of("half", by_head(qwen2_vl(), 5e6, (0, 0, 1, 1, 1, 2, 2, 2))),
     "vrope": angles_of("half", by_pair(corners(), 10000.0, lambda n: n % 4)),
     "bipe": angles_of("half", by_pair(SENTENCES, 10000.0, lambda n: 1)),
@@ -525,6 +533,8 @@ CAUSAL = {
     "mrope",
     "interleaved_mrope",
     "videorope",
+    "mm_rope",
+    "hybrid_hope",
     "vrope",
     "mhrope",
     "hstu",
@@ -552,7 +562,7 @@ def test_the_example_of_the_page_is_the_formula_at_the_authors_coordinates(name)
 PLAIN = {
     **dict.fromkeys(("detr", "random_fourier", "learnable_fourier", "learned_2d"), GRID),
     **dict.fromkeys(("dinov3_rope", "liere", "com_rope"), GRID),
-    **dict.fromkeys(("mrope", "interleaved_mrope", "videorope", "mhrope", "t5_axes"), THRICE),
+    **dict.fromkeys(("mrope", "interleaved_mrope", "videorope", "mhrope", "mm_rope", "hybrid_hope", "t5_axes"), THRICE),
     "vrope": [(n,) * 4 for n in range(LENGTH)],
 }
 """Rows and columns, or the index three times, for encodings that read other coordinates."""

@@ -12,6 +12,7 @@ import json
 import logging
 import os
 import shlex
+import shutil
 import socket
 import subprocess
 import sys
@@ -82,8 +83,8 @@ def saved(folder: Path, model_type: str = "llama", attached: dict[tuple[int, ...
 def serving(folder: Path, length: int = TRAINED, **options: Any) -> Iterator[Any]:
     from vllm.distributed.parallel_state import cleanup_dist_env_and_memory
 
-    given = {"dtype": "float32", "enforce_eager": True, "max_num_seqs": 2, "skip_tokenizer_init": True} | options
-    llm = vllm.LLM(str(folder), max_model_len=length, distributed_executor_backend="uni", **given)
+    given = {"dtype": "float32", "enforce_eager": True, "max_num_seqs": 2, "skip_tokenizer_init": True}
+    llm = vllm.LLM(str(folder), max_model_len=length, **(given | {"distributed_executor_backend": "uni"} | options))
     try:
         yield llm
     finally:
@@ -93,10 +94,10 @@ def serving(folder: Path, length: int = TRAINED, **options: Any) -> Iterator[Any
         cleanup_dist_env_and_memory()
 
 
-def read(llm: Any, prompt: list[int]) -> tuple[torch.Tensor, list[int]]:
+def read(llm: Any, prompt: list[int], **request: Any) -> tuple[torch.Tensor, list[int]]:
     """The log probability of each token of the prompt after the first, and 8 greedy tokens after it."""
     options = vllm.SamplingParams(temperature=0, max_tokens=8, prompt_logprobs=0, ignore_eos=True, detokenize=False)
-    (out,) = llm.generate({"prompt_token_ids": prompt}, options, use_tqdm=False)
+    (out,) = llm.generate({"prompt_token_ids": prompt}, options, use_tqdm=False, **request)
     chosen = [row[token].logprob for row, token in zip(out.prompt_logprobs[1:], prompt[1:], strict=True)]
     return torch.tensor(chosen), list(out.outputs[0].token_ids)
 
@@ -160,11 +161,101 @@ def configured(folder: Path, **options: Any) -> Any:
     return vllm.EngineArgs(str(folder), skip_tokenizer_init=True, **options).create_engine_config()
 
 
-def test_a_bias_is_refused_in_the_first_process(tmp_path):
-    folder = saved(tmp_path, attached={tuple(range(LAYERS)): posenc.create("alibi", n_heads=HEADS)})
+REFUSED = {
+    "alibi": ({"n_heads": HEADS}, "ALiBi: it is not a rotation"),
+    "xpos": (HALF, "XPos: it is not a rotation"),
+    "deepseek_yarn": (HALF | {"factor": 4.0, "trained_length": 32}, "RoPE: it changes the scale of the softmax"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_vllm_has_no_place_for_is_refused_in_the_first_process(name, tmp_path):
+    options, message = REFUSED[name]
+    folder = saved(tmp_path, attached={tuple(range(LAYERS)): posenc.create(name, **options)})
     (folder / "model.safetensors").unlink()
-    with pytest.raises(Exception, match=r"vLLM cannot serve ALiBi: it is not a rotation"):
+    with pytest.raises(Exception, match=f"vLLM cannot serve {message}"):
         configured(folder)
+
+
+FACTORS = {"short_factor": (1.0,) * 16, "long_factor": (2.0,) * 16}
+FOLLOWING = {"longrope": ("LongRoPE", FACTORS), "dynamic": ("DynamicNTK", {})}
+
+
+@pytest.mark.parametrize("name", FOLLOWING)
+def test_frequencies_that_follow_the_length_have_no_folder(name, tmp_path):
+    kind, options = FOLLOWING[name]
+    encoding = posenc.create(name, **HALF, **options, trained_length=TRAINED, factor=4.0)
+    with pytest.raises(TypeError, match=f"is a {kind}, which a config"):
+        saved(tmp_path, attached={tuple(range(LAYERS)): encoding})
+
+
+# What vLLM does with requests.
+
+
+@pytest.fixture
+def several(tmp_path):
+    """A folder of three encodings: YaRN, another base, and layer 3 without positions."""
+    attached = {(0, 2): posenc.create(YARN[0], **YARN[1]), (1,): posenc.create(OTHER_BASE[0], **OTHER_BASE[1])}
+    return saved(tmp_path / "several", attached=attached | {(3,): posenc.create("nope")})
+
+
+def test_a_prompt_in_pieces(several):
+    with serving(several, enable_chunked_prefill=True, max_num_batched_tokens=32) as llm:
+        chosen, greedy = read(llm, PROMPT)
+    wanted, tokens = read_here(several, PROMPT)
+    assert (chosen - wanted).abs().max() < NEAR
+    assert greedy == tokens
+
+
+def test_a_prefix_that_is_kept(several):
+    options = vllm.SamplingParams(temperature=0, max_tokens=8, logprobs=0, ignore_eos=True, detokenize=False)
+    with serving(several, enable_prefix_caching=True, block_size=32) as llm:
+        first, second = (llm.generate({"prompt_token_ids": PROMPT}, options, use_tqdm=False)[0] for _ in range(2))
+    assert (first.num_cached_tokens, second.num_cached_tokens) == (0, 96)
+    assert list(second.outputs[0].token_ids) == read_here(several, PROMPT)[1]
+    scores = [
+        [row[token].logprob for row, token in zip(one.outputs[0].logprobs, one.outputs[0].token_ids, strict=True)]
+        for one in (first, second)
+    ]
+    assert scores[1] == pytest.approx(scores[0], abs=NEAR)
+
+
+def test_an_adapter_of_low_rank(several, tmp_path):
+    from safetensors.torch import load_file, save_file
+    from vllm.lora.request import LoRARequest
+
+    adapter, merged = tmp_path / "adapter", tmp_path / "merged"
+    adapter.mkdir()
+    shutil.copytree(several, merged)
+    weights, parts, draw = load_file(several / "model.safetensors"), {}, torch.Generator().manual_seed(1)
+    for name in [one for one in weights if "q_proj" in one or "k_proj" in one]:
+        rows, columns = weights[name].shape
+        down, up = torch.randn(8, columns, generator=draw) * 0.2, torch.randn(rows, 8, generator=draw) * 0.2
+        weights[name] = weights[name] + up @ down
+        path = f"base_model.model.{name.removesuffix('.weight')}"
+        parts |= {f"{path}.lora_A.weight": down, f"{path}.lora_B.weight": up}
+    save_file(weights, merged / "model.safetensors", {"format": "pt"})
+    save_file(parts, adapter / "adapter_model.safetensors")
+    told = {"peft_type": "LORA", "r": 8, "lora_alpha": 8, "target_modules": ["q_proj", "k_proj"], "bias": "none"}
+    (adapter / "adapter_config.json").write_text(json.dumps(told | {"task_type": "CAUSAL_LM"}), "utf-8")
+    with serving(several, enable_lora=True, max_lora_rank=8) as llm:
+        plain, _ = read(llm, PROMPT)
+        chosen, greedy = read(llm, PROMPT, lora_request=LoRARequest("adapter", 1, str(adapter)))
+    wanted, tokens = read_here(merged, PROMPT)
+    assert (chosen - wanted).abs().max() < NEAR
+    assert greedy == tokens
+    assert (plain - wanted).abs().max() > 100 * NEAR
+
+
+def test_tensor_parallel_in_two_processes(several):
+    with serving(several, tensor_parallel_size=2, distributed_executor_backend="mp") as llm:
+        chosen, greedy = read(llm, PROMPT)
+        found = llm.apply_model(tables)
+    wanted, tokens = read_here(several, PROMPT)
+    assert (chosen - wanted).abs().max() < NEAR
+    assert greedy == tokens
+    assert len(found) == 2
+    assert [{one[1][0] for one in held.values() if one} for held in found] == [{TRAINED}] * 2
 
 
 @pytest.mark.parametrize("model_type", ["gemma2", "glm4", "llama"])

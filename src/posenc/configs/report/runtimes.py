@@ -35,6 +35,13 @@ OWN_CODE = say(
     "the output"
 )
 ALL_KINDS = {"rope_type", "type", "rope_theta", "partial_rotary_factor"}  # keys that both servers read of every kind
+WINDOWS_BY_KEYS = ("gemma2",)  # llama.cpp's options reach its full layers alone, the file's keys all: get_rope_freq_base
+AS_KEYS = {
+    "--rope-scaling": "rope.scaling.type=str:",
+    "--rope-scale": "rope.scaling.factor=float:",
+    "--yarn-orig-ctx": "rope.scaling.original_context_length=int:",
+    "--rope-freq-base": "rope.freq_base=float:",
+}
 FACTORS = ("llama3", "longrope")  # kinds that a GGUF file holds as a factor of each pair, which no option removes
 
 
@@ -245,6 +252,9 @@ def _llama_cpp(extension: Extension) -> tuple[str, Words]:
         options += " --rope-scaling none"
     if extension.method == "ntk":
         options += f" --rope-freq-base {settings['rope_theta']:.10g}"
+    if architecture in WINDOWS_BY_KEYS:
+        for name, key in AS_KEYS.items():
+            options = options.replace(f" {name} ", f" --override-kv {architecture}.{key}")
     return f"{start} {options}", _not_read(extension.rotation, settings)
 
 

@@ -64,10 +64,16 @@ def lappe(
 
 def edges(adjacency: Tensor) -> Tensor:
     """Weights in fp64. Raises ValueError for a graph without nodes, one with directions, and weights that cannot be."""
+    weights = directed(adjacency)
+    if not torch.equal(weights, weights.transpose(-1, -2)):
+        raise ValueError("adjacency: expected a symmetric matrix, that of an undirected graph; a + a.mT makes one")
+    return weights
+
+
+def directed(adjacency: Tensor) -> Tensor:
+    """Weights in fp64 of a graph that may have directions."""
     with_values(adjacency=adjacency)
     weights = adjacency.double()
     if not bool(weights.isfinite().all()) or bool((weights < 0).any()) or bool((weights > 1e100).any()):
         raise ValueError("adjacency: expected weights from 0 to 1e100, got a negative, infinite or larger one")
-    if not torch.equal(weights, weights.transpose(-1, -2)):
-        raise ValueError("adjacency: expected a symmetric matrix, that of an undirected graph; a + a.mT makes one")
     return weights

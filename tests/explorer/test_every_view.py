@@ -239,7 +239,7 @@ def test_a_saved_picture_shows_every_field_as_it_is(visit, name):
     stage.evaluate(WHOLE)
     for switch in stage.locator("[data-switch]").all()[:2]:
         switch.click()
-    page.wait_for_timeout(200)
+    settle(page)
     before = stage.evaluate(STATE)
     with page.expect_download() as download:
         page.click("[data-role=picture]")

@@ -12,6 +12,7 @@ import sys
 import pytest
 from hypothesis import settings
 
+import in_process
 from posenc.support import languages
 
 settings.register_profile("posenc", derandomize=True, database=None, deadline=None)
@@ -30,6 +31,20 @@ def marked_as_chinese(monkeypatch):
             return f"译{key[1]}"
 
     monkeypatch.setattr(languages, "translations", lambda room: Marked())
+
+
+@pytest.fixture
+def foreign_code_here(monkeypatch):
+    """A user's file runs in this process: test_foreign_code.py sees that it is kept apart, which takes seconds each time."""
+    for module in ("support.apart", "checking.commands.check", "lab.commands.add", "lab.run.measurements"):
+        monkeypatch.setattr(f"posenc.{module}.told", in_process.told)
+
+
+@pytest.fixture
+def no_workers(monkeypatch):
+    import lab_sweeps
+
+    lab_sweeps.without_workers(monkeypatch)
 
 
 def pytest_collection_finish(session):

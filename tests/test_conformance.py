@@ -15,6 +15,8 @@ from posenc.checking.engine import LAWS
 from posenc.checking.table import SENTENCES, rows
 from sampling import one_in
 
+pytestmark = pytest.mark.usefixtures("foreign_code_here")
+
 CORRECT = {
     "rope": {"d_head": 32},
     "sinusoidal": {"d_model": 32},

@@ -25,7 +25,7 @@ import yaml
 
 import in_process
 import lab_results
-from lab_sweeps import Here
+from lab_sweeps import Here, without_workers
 from posenc.lab.commands.folder import Line
 from posenc.lab.commands.run import differences
 from posenc.lab.commands.trial import chosen
@@ -33,6 +33,7 @@ from posenc.terminal.interruption import interruptible
 from posenc.terminal.replaced import REPLACED, replacement
 from sampling import one_in
 
+pytestmark = pytest.mark.usefixtures("foreign_code_here")
 ROOT = Path(__file__).parent.parent
 OWN = ROOT / "examples" / "log_distance.py"
 EXPERIMENT = """
@@ -94,13 +95,6 @@ class World(NamedTuple):
         return to
 
 
-@pytest.fixture
-def no_workers(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Trials run in this process: a worker imports torch for seconds."""
-    for name in ("posenc.lab.engines.named", "posenc.lab.run.repeat.Local"):
-        monkeypatch.setattr(name, lambda *_: Here())
-
-
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> World:
     base, source = tmp_path_factory.mktemp("lab"), random.Random(0)
@@ -110,7 +104,9 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> World:
         (base / "books" / f"{n}.txt").write_text(" ".join(source.choices(words, k=1250)))
     (base / "tiny.yaml").write_text(EXPERIMENT)
     made = World(base / "out", base / "tiny.yaml", base / "books", Ended(0, "", ""))
-    return made._replace(ended=posenc(*made.run, "--out", made.folder, "--json"))
+    with pytest.MonkeyPatch.context() as patch:
+        without_workers(patch)
+        return made._replace(ended=posenc(*made.run, "--out", made.folder, "--json"))
 
 
 def trials(folder: Path) -> dict[str, bytes]:

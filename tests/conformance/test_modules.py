@@ -13,6 +13,8 @@ from posenc.checking.loading import load
 from posenc.cli import app
 from sampling import a_third, one_in
 
+pytestmark = pytest.mark.usefixtures("foreign_code_here")
+
 ROTARY = '''
 import torch
 from torch import nn

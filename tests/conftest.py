@@ -35,7 +35,7 @@ def marked_as_chinese(monkeypatch):
 
 @pytest.fixture
 def foreign_code_here(monkeypatch):
-    """A user's file runs in this process: test_foreign_code.py sees that it is kept apart, which takes seconds each time."""
+    """A user's file runs in this process: that it is kept apart, for seconds each time, is for test_foreign_code.py."""
     for module in ("support.apart", "checking.commands.check", "lab.commands.add", "lab.run.measurements"):
         monkeypatch.setattr(f"posenc.{module}.told", in_process.told)
 

@@ -11,7 +11,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 import posenc
 from posenc import Positions
 from posenc.checking import laws
-from sampling import IN_A_ROW, OWN_KEYS, a_third, foundation_first
+from sampling import IN_A_ROW, OWN_KEYS, foundation_first
 
 SIZES = {"d_model": 64, "n_heads": 4, "max_positions": 256}
 NAMES = ["rope", "alibi", "t5", "shaw", "transformer_xl"]
@@ -35,12 +35,7 @@ def padded(batch, length):
     return Positions.from_mask(mask)
 
 
-@pytest.mark.parametrize(
-    "places",
-    [Positions.arange, packed, pytest.param(padded, marks=pytest.mark.acceptance)],
-    ids=["run", "packed", "padded"],
-)
-@pytest.mark.parametrize("name", a_third(NAMES))
+@pytest.mark.parametrize(("name", "places"), thinned(4, every_second(NAMES, (Positions.arange, packed, padded))))
 def test_one_graph_over_lengths_and_batches(name, places):
     attention = module(name)
     torch._dynamo.reset()

@@ -127,7 +127,8 @@ def test_the_command_says_what_fails_by_its_exit_code(tmp_path):
     right = in_process.posenc("check", "mine.py:rotate", "--expect", "layout=half,base=10000", cwd=tmp_path)
     assert right.returncode == 0, right.stdout + right.stderr
     assert "matches Llama 1 and 2" in right.stdout
-    assert command("mine:rotate", "--expect", "layout=interleaved", cwd=tmp_path).returncode == 1
+    wrong = in_process.posenc("check", "mine.py:rotate", "--expect", "layout=interleaved", cwd=tmp_path)
+    assert wrong.returncode == 1
 
 
 @pytest.mark.parametrize(

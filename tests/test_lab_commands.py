@@ -29,6 +29,7 @@ from lab_sweeps import Here, without_workers
 from posenc.lab.commands.folder import Line
 from posenc.lab.commands.run import differences
 from posenc.lab.commands.trial import chosen
+from posenc.lab.run import budget
 from posenc.terminal.interruption import interruptible
 from posenc.terminal.replaced import REPLACED, replacement
 from sampling import one_in
@@ -275,9 +276,17 @@ def test_the_same_experiment_with_more_seeds_and_encodings_trains_what_it_adds(w
 def test_more_seeds_need_no_file_and_a_dry_run_writes_nothing(
     world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    out = tmp_path / "copied"
+    out, measure = tmp_path / "copied", budget.speeds
     shutil.copytree(world.folder, out)
     before = contents(out)
+    measured: list[Any] = []  # once: trials are timed in processes
+
+    def speeds(*asked: Any) -> Any:
+        if not measured:
+            measured.append(measure(*asked))
+        return measured[0]
+
+    monkeypatch.setattr(budget, "speeds", speeds)
     given = ("lab", "run", "--resume", "--out", out, "--text", world.text, "--workers", "1")
     dry = posenc(*given, "--seeds", "2", "--dry-run")
     assert dry.code == 0, dry.err

@@ -33,6 +33,14 @@ def marked_as_chinese(monkeypatch):
     monkeypatch.setattr(languages, "translations", lambda room: Marked())
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _nothing_waits_for_the_disk():
+    """What is written need not outlive the machine: half of the time of a folder of results goes into fsync."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "fsync", lambda descriptor: None)
+        yield
+
+
 @pytest.fixture
 def foreign_code_here(monkeypatch):
     """A user's file runs in this process: that it is kept apart, for seconds each time, is for test_foreign_code.py."""

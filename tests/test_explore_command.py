@@ -21,7 +21,6 @@ from posenc.explorer import views
 from posenc.explorer.commands import explore as explore_
 from posenc.explorer.links import address
 from posenc.explorer.parameters import Refused, parse
-from sampling import only
 
 
 def words(text: str) -> str:
@@ -268,7 +267,8 @@ def test_help_has_examples(capsys, monkeypatch):
         assert line in words(out)
 
 
-@pytest.mark.parametrize("missing", only(["uvicorn", "starlette"], "starlette"))
+@pytest.mark.acceptance  # test_base_install.py tries it without all of them
+@pytest.mark.parametrize("missing", ["uvicorn", "starlette"])
 def test_without_its_packages_it_says_what_to_install(missing):
     code = f"import sys; sys.modules[{missing!r}] = None; from posenc.__main__ import main; main()"
     done = subprocess.run([sys.executable, "-c", code, "explore", "--no-browser"], capture_output=True, text=True)

@@ -15,7 +15,6 @@ from posenc.encodings.fox import FoX
 from posenc.encodings.of_families.t5_content import T5OfContent
 from posenc.encodings.of_families.t5_gated import GatedT5
 from posenc.encodings.of_families.zipformer import ZipformerPositions
-from sampling import only
 from transformers_models.test_attach import HEADS, IDS, WIDTH, by_hand, logits, made, model_of, near
 
 MADE = {
@@ -188,7 +187,8 @@ def test_chunks_over_a_static_cache_equal_one_pass(name, window):
 
 
 @torch.no_grad()
-@pytest.mark.parametrize("name", only(["fox on rope", "path"], "path"))
+@pytest.mark.acceptance
+@pytest.mark.parametrize("name", ["fox on rope", "path"])
 def test_one_graph_over_a_static_cache_with_states(name):
     model = pt.attach(model_of(num_hidden_layers=2), encoding(name))
     whole, graphs = logits(model), CompileCounter()

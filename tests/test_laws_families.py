@@ -89,7 +89,7 @@ def test_edges(name):
         laws.check(encoding, setting, OF_EDGES)
 
 
-@pytest.mark.parametrize("name", MADE)
+@pytest.mark.parametrize("name", a_third(MADE))
 def test_transforms_and_checkpointing(name):
     laws.check(build(name), laws.Setting(), ["transforms", "checkpointed_equals_plain"])
 

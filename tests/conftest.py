@@ -12,6 +12,7 @@ import sys
 import pytest
 from hypothesis import settings
 
+import in_process
 from posenc.support import languages
 
 settings.register_profile("posenc", derandomize=True, database=None, deadline=None)
@@ -30,6 +31,28 @@ def marked_as_chinese(monkeypatch):
             return f"译{key[1]}"
 
     monkeypatch.setattr(languages, "translations", lambda room: Marked())
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _nothing_waits_for_the_disk():
+    """What is written need not outlive the machine: half of the time of a folder of results goes into fsync."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "fsync", lambda descriptor: None)
+        yield
+
+
+@pytest.fixture
+def foreign_code_here(monkeypatch):
+    """A user's file runs in this process: that it is kept apart, for seconds each time, is for test_foreign_code.py."""
+    for module in ("support.apart", "checking.commands.check", "lab.commands.add", "lab.run.measurements"):
+        monkeypatch.setattr(f"posenc.{module}.told", in_process.told)
+
+
+@pytest.fixture
+def no_workers(monkeypatch):
+    import lab_sweeps
+
+    lab_sweeps.without_workers(monkeypatch)
 
 
 def pytest_collection_finish(session):

@@ -7,10 +7,14 @@ import io
 import os
 import signal
 import subprocess
+import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 from unittest import mock
 
 from posenc import cli
+from posenc.support import apart
 
 
 def posenc(
@@ -52,3 +56,19 @@ def _printed(output: io.StringIO | io.TextIOWrapper) -> str:
         return output.getvalue()
     output.flush()
     return output.buffer.getvalue().decode(output.encoding)  # type: ignore[attr-defined]
+
+
+def told(function: Callable[..., Iterator[Any]], *arguments: Any, limit: float = 0.0) -> Iterator[Any]:
+    """`posenc.support.apart.told` without a process of its own, for the fixture `foreign_code_here`."""
+    running = function(*arguments)
+    while True:
+        try:
+            with contextlib.redirect_stdout(sys.stderr):
+                news = next(running)
+        except StopIteration:
+            return
+        except SystemExit as end:
+            raise apart.NoVerdict(f"ends Python with sys.exit({'' if end.code is None else end.code})") from None
+        except Exception as error:
+            apart._raise(*apart._described(error))
+        yield news

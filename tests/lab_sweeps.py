@@ -16,6 +16,8 @@ from collections.abc import Callable, Generator, Sequence
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 import in_process
 from posenc.lab.engines import Context, Event, finish, line
 from posenc.lab.experiment import Experiment, Trial
@@ -100,6 +102,12 @@ class Here:
 
     def close(self) -> None:
         pass
+
+
+def without_workers(patch: pytest.MonkeyPatch) -> None:
+    """Trials run in this process: a worker imports torch for seconds."""
+    for name in ("posenc.lab.engines.named", "posenc.lab.run.repeat.Local"):
+        patch.setattr(name, lambda *_: Here())
 
 
 def made_up(

@@ -67,7 +67,7 @@ def every_second(*axes: Iterable[Any], slow: Iterable[Any] = ()) -> list[Any]:
     late = set(slow)
     combinations = [list(zip(*one, strict=True)) for one in itertools.product(*map(enumerate, axes))]
     return [
-        pytest.param(*values, marks=pytest.mark.acceptance if sum(indices) % 2 or late & set(values) else ())
+        pytest.param(*values, marks=pytest.mark.acceptance if sum(indices) % 2 or (late and late & set(values)) else ())
         for indices, values in combinations
     ]
 

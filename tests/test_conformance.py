@@ -15,6 +15,8 @@ from posenc.checking.engine import LAWS
 from posenc.checking.table import SENTENCES, rows
 from sampling import one_in
 
+pytestmark = pytest.mark.usefixtures("foreign_code_here")
+
 CORRECT = {
     "rope": {"d_head": 32},
     "sinusoidal": {"d_model": 32},
@@ -125,7 +127,8 @@ def test_the_command_says_what_fails_by_its_exit_code(tmp_path):
     right = in_process.posenc("check", "mine.py:rotate", "--expect", "layout=half,base=10000", cwd=tmp_path)
     assert right.returncode == 0, right.stdout + right.stderr
     assert "matches Llama 1 and 2" in right.stdout
-    assert command("mine:rotate", "--expect", "layout=interleaved", cwd=tmp_path).returncode == 1
+    wrong = in_process.posenc("check", "mine.py:rotate", "--expect", "layout=interleaved", cwd=tmp_path)
+    assert wrong.returncode == 1
 
 
 @pytest.mark.parametrize(

@@ -268,6 +268,7 @@ def test_help_has_examples(capsys, monkeypatch):
         assert line in words(out)
 
 
+@pytest.mark.acceptance  # test_base_install.py tries it without all of them
 @pytest.mark.parametrize("missing", ["uvicorn", "starlette"])
 def test_without_its_packages_it_says_what_to_install(missing):
     code = f"import sys; sys.modules[{missing!r}] = None; from posenc.__main__ import main; main()"

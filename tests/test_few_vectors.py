@@ -149,6 +149,7 @@ for threads in (1, 3):
 """
 
 
+@pytest.mark.acceptance
 def test_every_processor_and_number_of_threads_gives_the_same_bits():
     found = {}
     for named in ("avx2", "avx512"):

@@ -11,7 +11,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 import posenc
 from posenc import Positions
 from posenc.checking import laws
-from sampling import IN_A_ROW, OWN_KEYS, a_third, foundation_first
+from sampling import IN_A_ROW, OWN_KEYS, every_second, foundation_first, thinned
 
 SIZES = {"d_model": 64, "n_heads": 4, "max_positions": 256}
 NAMES = ["rope", "alibi", "t5", "shaw", "transformer_xl"]
@@ -35,12 +35,7 @@ def padded(batch, length):
     return Positions.from_mask(mask)
 
 
-@pytest.mark.parametrize(
-    "places",
-    [Positions.arange, packed, pytest.param(padded, marks=pytest.mark.acceptance)],
-    ids=["run", "packed", "padded"],
-)
-@pytest.mark.parametrize("name", a_third(NAMES))
+@pytest.mark.parametrize(("name", "places"), thinned(4, every_second(NAMES, (Positions.arange, packed, padded))))
 def test_one_graph_over_lengths_and_batches(name, places):
     attention = module(name)
     torch._dynamo.reset()
@@ -125,12 +120,13 @@ def test_on_the_cpu_values_are_read_in_our_own_kernels_only(name, places):
 HEAVY = ("torch._dynamo", "torch._inductor", "torch.nn.attention.flex_attention", "triton", "sympy")
 
 
-def test_a_forward_imports_no_compiler():
-    """What is loaded by `import torch` itself is not counted."""
+def test_import_loads_little_more_than_torch_and_a_forward_imports_no_compiler():
+    """Time is for the benchmark; here, modules: only our own and a few of the standard library, and what a forward adds."""
     code = (
         "import sys, torch\n"
         "before = set(sys.modules)\n"
         "import posenc\n"
+        "print(*sorted({name.partition('.')[0] for name in set(sys.modules) - before if not name.startswith('posenc')}))\n"
         "from posenc import Positions\n"
         "q = torch.zeros(1, 4, 8, 16)\n"
         "for name in posenc.catalogue.FOUNDATION:\n"
@@ -141,16 +137,6 @@ def test_a_forward_imports_no_compiler():
         f"print(sorted(name for name in new if name.startswith({HEAVY!r})))\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[]"
-
-
-def test_import_loads_little_more_than_torch():
-    """Time is for the benchmark; here, modules: only our own and a few of the standard library."""
-    code = (
-        "import sys, torch\n"
-        "before = set(sys.modules)\n"
-        "import posenc\n"
-        "print(*sorted({name.partition('.')[0] for name in set(sys.modules) - before if not name.startswith('posenc')}))\n"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert set(done.stdout.split()) <= set(sys.stdlib_module_names) | {"torch"}
+    imported, heavy = done.stdout.splitlines()
+    assert set(imported.split()) <= set(sys.stdlib_module_names) | {"torch"}
+    assert heavy == "[]"

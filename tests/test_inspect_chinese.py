@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from typing import Any
 
@@ -36,6 +37,7 @@ def sentences(value: Any, name: str = "") -> list[str]:
     return [] if not KEYS.sub(" ", value).strip(" ()=1") else [value]
 
 
+@functools.cache
 def read(model_type: str) -> dict[str, Any] | None:
     """The Chinese report of a file with a model type alone; None if its reader wants more."""
     try:

@@ -305,8 +305,7 @@ FILES: dict[str, dict[str, Any]] = {  # what a small file may say: all else are 
     "yarn": {"hidden_size": 512, **FEW, "rope_theta": 1e6, "rope_scaling": YARN},
 }  # fmt: skip
 SAMPLE = (
-    "axk1", "dbrx", "deepseek_v3", "dots3_note_text", "ernie4_5_vl_moe_text", "gemma3_text", "glm4", "gpt_neox", "lfm3",
-    "llama", "longcat_flash", "minimax_m2", "mistral4", "mixtral", "phi", "qwen2_vl", "stablelm",
+    "deepseek_v3", "dots3_note_text", "gemma3_text", "gpt_neox", "llama", "longcat_flash", "mistral4", "phi", "qwen2_vl",
 )  # fmt: skip
 OTHERWISE = {  # files that transformers reads, and posenc reads otherwise
     "glm4_moe_lite, a fraction": "the model fails, as posenc says: 16 pairs of frequencies for 32 pairs of channels",

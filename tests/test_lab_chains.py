@@ -13,7 +13,7 @@ import pytest
 import torch
 from scipy.special import gammaln
 
-from posenc.lab.engines.local import Local
+from lab_sweeps import Here
 from posenc.lab.experiment import Experiment, Trial
 from posenc.lab.findings.arm_cells import converged_arm
 from posenc.lab.findings.assemble import findings
@@ -182,7 +182,7 @@ def test_the_report_has_the_floor_the_excess_and_what_is_gained_beyond(tmp_path:
     made = Experiment(
         name="tiny", about={"en": "tiny", "zh": "tiny"}, encodings=("nope", "rope"), seeds=1, size=size, tasks=(plan,)
     )
-    sweep(made, Folder(tmp_path), Local(1))
+    sweep(made, Folder(tmp_path), Here())
     found = findings(tmp_path)
     (of,) = found["tasks"]
     expected = Chains(**plan["task"])

@@ -25,14 +25,16 @@ import yaml
 
 import in_process
 import lab_results
-from lab_sweeps import Here
+from lab_sweeps import Here, without_workers
 from posenc.lab.commands.folder import Line
 from posenc.lab.commands.run import differences
 from posenc.lab.commands.trial import chosen
+from posenc.lab.run import budget
 from posenc.terminal.interruption import interruptible
 from posenc.terminal.replaced import REPLACED, replacement
 from sampling import one_in
 
+pytestmark = pytest.mark.usefixtures("foreign_code_here")
 ROOT = Path(__file__).parent.parent
 OWN = ROOT / "examples" / "log_distance.py"
 EXPERIMENT = """
@@ -94,13 +96,6 @@ class World(NamedTuple):
         return to
 
 
-@pytest.fixture
-def no_workers(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Trials run in this process: a worker imports torch for seconds."""
-    for name in ("posenc.lab.engines.named", "posenc.lab.run.repeat.Local"):
-        monkeypatch.setattr(name, lambda *_: Here())
-
-
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> World:
     base, source = tmp_path_factory.mktemp("lab"), random.Random(0)
@@ -110,7 +105,9 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> World:
         (base / "books" / f"{n}.txt").write_text(" ".join(source.choices(words, k=1250)))
     (base / "tiny.yaml").write_text(EXPERIMENT)
     made = World(base / "out", base / "tiny.yaml", base / "books", Ended(0, "", ""))
-    return made._replace(ended=posenc(*made.run, "--out", made.folder, "--json"))
+    with pytest.MonkeyPatch.context() as patch:
+        without_workers(patch)
+        return made._replace(ended=posenc(*made.run, "--out", made.folder, "--json"))
 
 
 def trials(folder: Path) -> dict[str, bytes]:
@@ -279,9 +276,17 @@ def test_the_same_experiment_with_more_seeds_and_encodings_trains_what_it_adds(w
 def test_more_seeds_need_no_file_and_a_dry_run_writes_nothing(
     world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    out = tmp_path / "copied"
+    out, measure = tmp_path / "copied", budget.speeds
     shutil.copytree(world.folder, out)
     before = contents(out)
+    measured: list[Any] = []  # once: trials are timed in processes
+
+    def speeds(*asked: Any) -> Any:
+        if not measured:
+            measured.append(measure(*asked))
+        return measured[0]
+
+    monkeypatch.setattr(budget, "speeds", speeds)
     given = ("lab", "run", "--resume", "--out", out, "--text", world.text, "--workers", "1")
     dry = posenc(*given, "--seeds", "2", "--dry-run")
     assert dry.code == 0, dry.err

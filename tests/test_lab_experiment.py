@@ -9,6 +9,8 @@ import pytest
 
 from posenc.lab.experiment import PRESETS, parse, read_experiment
 
+pytestmark = pytest.mark.usefixtures("foreign_code_here")
+
 GOOD = """
 name: n
 about: {en: a, zh: b}

@@ -17,6 +17,8 @@ from posenc.lab.experiment import Trial
 from posenc.lab.run import loggers
 from posenc.lab.trial.training import run_trial
 
+pytestmark = pytest.mark.usefixtures("no_workers")
+
 EXPERIMENT = """
 name: tiny
 about: {en: Tiny., zh: 极小。}
@@ -31,7 +33,7 @@ tasks:
 
 def run(folder: Path, *more: str) -> Any:
     (folder / "tiny.yaml").write_text(EXPERIMENT, "utf-8")
-    return in_process.posenc("lab", "run", folder / "tiny.yaml", "--out", folder / "out", "--workers", "1", *more)
+    return in_process.posenc("lab", "run", folder / "tiny.yaml", "--out", folder / "out", *more)
 
 
 def test_each_trial_is_a_run_with_its_curve_and_its_scores(tmp_path: Path) -> None:

@@ -13,12 +13,15 @@ import pytest
 import torch
 
 import in_process
+from lab_sweeps import without_workers
 from posenc.lab import tasks
 from posenc.lab.experiment import Size, Trial, parse
 from posenc.lab.records.fingerprint import fingerprint
 from posenc.lab.run.task_admission import examine_task
 from posenc.lab.tasks.examples import examples
 from posenc.lab.tasks.task import IGNORE
+
+pytestmark = pytest.mark.usefixtures("foreign_code_here")
 
 DOUBLING = """
 import torch
@@ -182,7 +185,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (base / "tiny.yaml").write_text(EXPERIMENT, "utf-8")
     (base / "doubling.py").write_text(DOUBLING, "utf-8")
     (base / "rows.jsonl").write_text(jsonl(LINES), "utf-8")
-    assert posenc("lab", "run", base / "tiny.yaml", "--out", base / "out", "--workers", "1").returncode == 0
+    with pytest.MonkeyPatch.context() as patch:
+        without_workers(patch)
+        assert posenc("lab", "run", base / "tiny.yaml", "--out", base / "out").returncode == 0
     return base
 
 
@@ -191,6 +196,7 @@ def states(out: Path) -> dict[str, str]:
     return {f"{one['task']} {one['encoding']}": one["state"] for one in listed}
 
 
+@pytest.mark.usefixtures("no_workers")
 @pytest.mark.parametrize(
     ("word", "options"),
     [
@@ -201,7 +207,7 @@ def states(out: Path) -> dict[str, str]:
 def test_a_task_joins_the_comparison(word: str, options: list[str], folder: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     shutil.copytree(folder / "out", out)
-    ended = posenc("lab", "add", folder / word, *options, "--to", out, "--workers", "1", "--json")
+    ended = posenc("lab", "add", folder / word, *options, "--to", out, "--json")
     assert ended.returncode == 0, ended.stderr
     assert "2 trials run, 2 found" in ended.stderr
     found = json.loads(ended.stdout)

@@ -3,8 +3,8 @@
 import pytest
 import torch
 
+from lab_sweeps import Here
 from posenc.lab.commands import run
-from posenc.lab.engines.local import Local
 from posenc.lab.experiment import PRESETS, read_experiment
 from posenc.lab.records.record import SAME_TARGETS, Rows
 from posenc.lab.records.results import Folder
@@ -104,7 +104,7 @@ def test_a_new_folder_refuses_a_task_that_counting_solves_and_an_old_one_goes_on
     with pytest.raises(ValueError, match=r"tasks: recall: at length 4 \d\d% of the rows are right without positions"):
         run.examined(wanted)
     assert not (tmp_path / "out").exists()
-    sweep(experiment, Folder(tmp_path / "out"), Local(1))  # as posenc did before
+    sweep(experiment, Folder(tmp_path / "out"), Here())  # as posenc did before
     run.examined(wanted)
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import in_process
+from lab_sweeps import without_workers
 from posenc.lab.experiment import Trial, parse
 from posenc.lab.findings import sentences
 from posenc.lab.findings.titles import change_title
@@ -103,18 +104,28 @@ def test_a_wrong_one_is_named(old: str, new: str, said: str, tmp_path: Path) -> 
     assert said in str(error.value)
 
 
-def test_the_report_shows_the_chain(tmp_path: Path) -> None:
-    (tmp_path / "tiny.yaml").write_text(EXPERIMENT, "utf-8")
-    ended = in_process.posenc("lab", "run", tmp_path / "tiny.yaml", "--out", tmp_path / "out", "--json", "--workers", "1")
+@pytest.fixture(scope="module")
+def ran(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+    """The folder of a finished sweep, and what it printed."""
+    base = tmp_path_factory.mktemp("then")
+    (base / "tiny.yaml").write_text(EXPERIMENT, "utf-8")
+    with pytest.MonkeyPatch.context() as patch:
+        without_workers(patch)
+        ended = in_process.posenc("lab", "run", base / "tiny.yaml", "--out", base / "out", "--json")
     assert ended.returncode == 0, ended.stderr
-    (task,) = json.loads(ended.stdout)["tasks"]
+    return base / "out", ended.stdout
+
+
+def test_the_report_shows_the_chain(ran: tuple[Path, str]) -> None:
+    folder, printed = ran
+    (task,) = json.loads(printed)["tasks"]
     assert [one["change"] for one in task["after"]] == ["", "yarn", *WORDS]
     for one in task["after"][2:]:
         assert all(cell["mean"] is not None for cell in one["cells"].values())
-    report = (tmp_path / "out" / "report" / "report.md").read_text("utf-8")
+    report = (folder / "report" / "report.md").read_text("utf-8")
     for word in WORDS:
         assert change_title(word).en in report
-    page = (tmp_path / "out" / "report" / "index.html").read_text("utf-8")
+    page = (folder / "report" / "index.html").read_text("utf-8")
     for shown in (report, page):
         assert "those whose names give steps were trained on after it" in shown
         assert "further training" not in shown
@@ -213,10 +224,8 @@ def test_interrupted_after_the_change_it_ends_in_the_same_numbers(tmp_path: Path
     assert resumed.rows.equals(whole.rows)
 
 
-def test_the_curve_has_two_phases_with_the_change_marked(tmp_path: Path) -> None:
-    (tmp_path / "tiny.yaml").write_text(EXPERIMENT, "utf-8")
-    folder = tmp_path / "out"
-    assert in_process.posenc("lab", "run", tmp_path / "tiny.yaml", "--out", folder, "--workers", "1").returncode == 0
+def test_the_curve_has_two_phases_with_the_change_marked(ran: tuple[Path, str]) -> None:
+    folder, _ = ran
     asked = ("lab", "show", "copy", "rope", "seed", "0", "--in", folder)
     described = json.loads(in_process.posenc(*asked, "--json").stdout)
     assert {word: one["step"] for word, one in described["curves_then"].items()} == {

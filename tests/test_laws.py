@@ -1,6 +1,6 @@
 """Every law over every encoding, backend and dtype. No exception list: what a backend cannot express must raise.
 
-make acceptance tries all of it. make test tries the foundation, in every fourth combination of encoding, backend
+make acceptance tries all of it. make test tries the foundation, in every eighth combination of encoding, backend
 and dtype, and a sample of each entry added since: test_a_sample.
 """
 
@@ -112,7 +112,7 @@ BY_BACKEND = [name for name in laws.LAWS if name not in (*OF_DERIVATIVES, *OVER_
 
 
 @pytest.mark.parametrize(
-    ("name", "impl", "dtype"), thinned(4, every_second(ALL, [*AT_ONCE, "auto"], DTYPES, slow=ADDED)), ids=str
+    ("name", "impl", "dtype"), thinned(8, every_second(ALL, [*AT_ONCE, "auto"], DTYPES, slow=ADDED)), ids=str
 )
 def test_laws(name, impl, dtype):
     encoding = build(name)
@@ -164,9 +164,8 @@ def test_the_laws_that_oracles_do_not_repeat(name):
 
 @pytest.mark.parametrize("name", ALL)
 def test_caches(name):
-    """Two of what is rolled back, dropped, reordered and kept in a ring, of every entry; in other dtypes in test_laws."""
-    first = draw(name, range(len(OF_CACHES)), "caches")
-    check(name, build(name), laws.Setting(dtype=torch.float64), (OF_CACHES * 2)[first : first + 2])
+    """One of what is rolled back, dropped, reordered and kept in a ring, of every entry; in other dtypes in test_laws."""
+    check(name, build(name), laws.Setting(dtype=torch.float64), [draw(name, OF_CACHES, "caches")])
 
 
 @pytest.mark.acceptance

@@ -26,6 +26,8 @@ ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT / "tools"))
 import original_code as original  # noqa: E402 (the input that the values were made of)
 
+pytestmark = pytest.mark.usefixtures("foreign_code_here")
+
 GOLDEN = json.loads((ROOT / "tests/original_code.json").read_text("utf-8"))
 PAGE = "docs/my-code.md"
 Block = tuple[str, str]

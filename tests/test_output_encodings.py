@@ -5,6 +5,7 @@ Below Python 3.15 such is an output that Windows redirects; PYTHONIOENCODING mak
 
 from __future__ import annotations
 
+import functools
 import io
 import itertools
 import json
@@ -95,6 +96,9 @@ SLOW = (
 )
 
 
+pytestmark = pytest.mark.usefixtures("foreign_code_here", "no_workers")
+
+
 @pytest.fixture(scope="module")
 def here(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("outputs")
@@ -164,10 +168,15 @@ SPEAKING = (
 )
 
 
+@functools.cache
+def in_chinese(call: str, here: Path) -> subprocess.CompletedProcess[str]:
+    return ran(call, here, "utf-8", "zh_CN.UTF-8")
+
+
 @pytest.mark.parametrize("encoding", ENCODINGS)
 @pytest.mark.parametrize("call", SPEAKING)
 def test_chinese_is_printed_as_it_is(call, encoding, here):
-    usual, done = (ran(call, here, one, "zh_CN.UTF-8") for one in ("utf-8", encoding))
+    usual, done = in_chinese(call, here), ran(call, here, encoding, "zh_CN.UTF-8")
     assert done.returncode == usual.returncode == 0
     chinese = re.compile("[\u4e00-\u9fff，。：；（）]+")
     assert chinese.findall(done.stdout) == chinese.findall(usual.stdout) != []

@@ -335,7 +335,7 @@ def test_pairs_that_never_turn_have_no_clock():
 FILES = {".png": b"\x89PNG", ".svg": b"<?xml", ".pdf": b"%PDF"}
 
 
-@pytest.mark.parametrize(("view", "suffix"), one_in(5, itertools.product(VIEWS, FILES)))
+@pytest.mark.parametrize(("view", "suffix"), one_in(7, itertools.product(VIEWS, FILES)))
 def test_every_kind_of_picture_becomes_a_file(view, suffix, tmp_path):
     picture, _ = picture_of(methods_of(view)[-1], view, Request())
     plots.save(picture, tmp_path / f"x{suffix}")

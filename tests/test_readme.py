@@ -1,12 +1,11 @@
 """The READMEs and the first pages: their Python runs as printed, their commands exist, and twins hold the same code."""
 
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
+import in_process
 import posenc
 
 ROOT = Path(__file__).parent.parent
@@ -73,10 +72,7 @@ def test_every_command_of_the_shell_blocks_exists():
         "explore",
     }
     for command in named:
-        assert (
-            subprocess.run([sys.executable, "-m", "posenc", command, "--help"], capture_output=True, check=False).returncode
-            == 0
-        )
+        assert in_process.posenc(command, "--help").returncode == 0
     makefile = (ROOT / "Makefile").read_text()
     for target in re.findall(r"^make (\w+)", text, flags=re.MULTILINE):
         assert f"\n{target}:" in makefile

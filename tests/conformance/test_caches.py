@@ -21,6 +21,8 @@ from posenc.checking.bugs import BUGS
 from posenc.checking.caches import check_cache, steps
 from posenc.checking.loading import load
 
+pytestmark = pytest.mark.usefixtures("foreign_code_here")
+
 HERE = Path(__file__).parent
 WINDOW = 6
 

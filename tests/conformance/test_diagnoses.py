@@ -15,6 +15,8 @@ from field_bugs.entries import NUMBERS
 from posenc.checking import adapters
 from posenc.checking.bugs import BUGS
 
+pytestmark = pytest.mark.usefixtures("foreign_code_here")
+
 SAMPLED = (
     set(list(HABITS)[::3])
     | {"FirstDtypeInAGlobal", "KeysTurnedAgain", "SixSlopes"}

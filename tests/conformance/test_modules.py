@@ -13,6 +13,8 @@ from posenc.checking.loading import load
 from posenc.cli import app
 from sampling import a_third, one_in
 
+pytestmark = pytest.mark.usefixtures("foreign_code_here")
+
 ROTARY = '''
 import torch
 from torch import nn
@@ -165,6 +167,7 @@ def test_what_cannot_be_made_is_said(tmp_path):
     assert "RuntimeError: no weights here" in " ".join(done.output.split())
 
 
+@pytest.mark.acceptance
 def test_for_a_whole_model_the_command_that_is_printed_runs(tmp_path):
     (tmp_path / "mine.py").write_text(ROTARY, encoding="utf-8")
     with pytest.raises(ValueError, match="is a whole model, which other laws are for; run: python -c") as told:

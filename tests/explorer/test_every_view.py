@@ -18,7 +18,7 @@ from widths import fits
 from conftest import IN_PAGE
 from posenc.explorer import views
 from posenc.explorer.data import pack
-from sampling import a_third, every_second, one_in, only, thinned
+from sampling import every_second, one_in, only, thinned
 
 DOCS = Path(__file__).parents[2] / "docs"
 AXE = Path(__file__).parents[2] / "web/node_modules/axe-core/axe.min.js"
@@ -252,7 +252,7 @@ def test_a_saved_picture_shows_every_field_as_it_is(visit, name):
     stage.evaluate(WHOLE)
     for switch in stage.locator("[data-switch]").all()[:2]:
         switch.click()
-    page.wait_for_timeout(200)
+    settle(page)
     before = stage.evaluate(STATE)
     with page.expect_download() as download:
         page.click("[data-role=picture]")
@@ -282,7 +282,7 @@ def axe() -> str:
     return AXE.read_text("utf-8")
 
 
-@pytest.mark.parametrize(("name", "theme"), thinned(3, every_second((START, *PAGES, "encoding"), ("light", "dark"))))
+@pytest.mark.parametrize(("name", "theme"), thinned(6, every_second((START, *PAGES, "encoding"), ("light", "dark"))))
 def test_axe_finds_nothing(visit, axe, name, theme):
     page = visit(name, lang="zh" if theme == "dark" else "en", dark=theme == "dark")
     if not page.evaluate("'axe' in window"):
@@ -349,7 +349,7 @@ MOVE = """() => {
 }"""
 
 
-@pytest.mark.parametrize("name", one_in(6, PAGES))
+@pytest.mark.parametrize("name", one_in(9, PAGES))
 def test_a_reload_keeps_what_was_moved(visit, server, name):
     """Moves every control and every drawing that accepts keys; a reload restores all of them from the URL."""
     page = visit(name)
@@ -415,7 +415,7 @@ def test_the_code_of_the_default_and_of_every_stored_state_gives_its_numbers(nam
         assert max(map(len, found.python.splitlines())) <= 124
 
 
-@pytest.mark.parametrize("name", a_third(PAGES))
+@pytest.mark.parametrize("name", one_in(7, PAGES))
 def test_the_code_that_the_page_shows_runs(visit, name):
     page = visit(name)
     schema = views.schemas()[name]

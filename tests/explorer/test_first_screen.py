@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from conftest import Opened
-from sampling import every_second, one_in
+from sampling import every_second, one_in, thinned
 
 WIDTH, HEIGHT = 390, 844
 #: What has to be seen: every element of the selector, from its top to its bottom.
@@ -32,7 +32,7 @@ def outside(page: Page, selector: str) -> list[list[float]]:
     return [box for box in boxes if box[0] < 0 or box[1] > WIDTH or box[2] > HEIGHT or box[3] > 1]
 
 
-@pytest.mark.parametrize(("name", "lang"), every_second(tuple(SEEN), ("en", "zh")))
+@pytest.mark.parametrize(("name", "lang"), thinned(2, every_second(tuple(SEEN), ("en", "zh"))))
 def test_the_point_of_a_view_is_on_the_first_screen_of_a_telephone(opened: Opened, name: str, lang: str) -> None:
     page = opened(name, lang=lang, width=WIDTH, height=HEIGHT, still=True)
     found = {selector: outside(page, selector) for selector in SEEN[name]}

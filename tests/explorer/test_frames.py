@@ -57,7 +57,7 @@ COUNTED = """async ([where, how, bursts, moves]) => {
 }"""
 
 
-@pytest.mark.parametrize("address", one_in(3, MOVED))
+@pytest.mark.parametrize("address", one_in(5, MOVED))
 def test_a_view_is_drawn_at_most_once_a_frame_however_many_moves_are_made(opened: Opened, address: str) -> None:
     where, how = MOVED[address]
     drawn = opened(address).evaluate(COUNTED, [where, how, BURSTS, MOVES])

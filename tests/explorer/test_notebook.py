@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from playwright.sync_api import expect
 
 from posenc.explorer import views
 from posenc.explorer.notebook import Frame, show
@@ -111,8 +112,10 @@ def test_two_widgets_show_their_own_and_leave_the_page_alone(notebook):
         pytest.approx(second, abs=1e-15),
     )
     page.locator("#cell-0 canvas").first.focus()
+    shown = page.locator("#cell-0 [data-role=value]")
+    then = shown.get_attribute("data-value")
     page.keyboard.press("ArrowDown")
-    page.wait_for_timeout(150)
+    expect(shown).not_to_have_attribute("data-value", then)
     assert value(page, "#cell-0") == pytest.approx(math.sin(4 * 10000 ** (-4 / 8)), abs=1e-15)
     assert value(page, "#cell-1") == pytest.approx(second, abs=1e-15)
     page.locator("#cell-0 [data-name=length] input[type=number]").fill("12")
@@ -250,10 +253,12 @@ def test_without_anywidget_a_frame_shows_the_exported_page(browser, monkeypatch)
     assert float(inside.locator("[data-role=value]").get_attribute("data-value")) == pytest.approx(wanted, abs=1e-15)
     assert "由波组成的表" in inside.locator("h1").inner_text()
     inside.locator("canvas").first.focus()
+    shown = inside.locator("[data-role=value]")
+    before = shown.get_attribute("data-value")
     page.keyboard.press("ArrowDown")
-    page.wait_for_timeout(250)
+    expect(shown).not_to_have_attribute("data-value", before)
     moved = math.cos(8 * 10000 ** (-2 / 20))
-    assert float(inside.locator("[data-role=value]").get_attribute("data-value")) == pytest.approx(moved, abs=1e-15)
+    assert float(shown.get_attribute("data-value")) == pytest.approx(moved, abs=1e-15)
     inside.locator("[data-language=en]").click()
     inside.locator("[data-role=theme]").click()
     expect(inside.locator(".posenc")).to_have_attribute("data-theme", "dark")

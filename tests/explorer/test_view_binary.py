@@ -7,6 +7,7 @@ import re
 
 import numpy as np
 import pytest
+from playwright.sync_api import expect
 
 from posenc.explorer import views
 
@@ -79,10 +80,11 @@ def test_bits_and_hands_stand_at_the_position(opened):
     x, y = (float(hand.get_attribute(name)) for name in ("x2", "y2"))
     assert math.atan2(-y, x) == pytest.approx(math.atan2(math.sin(angle), math.cos(angle)), abs=1e-2)
     page.click("[data-role=play]")
-    page.wait_for_timeout(400)
+    expect(page.locator(DRAWN)).not_to_have_attribute("data-value", f"{710:012b}")
     page.click("[data-role=play]")
-    page.wait_for_timeout(200)  # the address follows a moment later
-    assert 711 <= int(re.search(r"p=(\d+)", page.url).group(1)) <= 770
+    there = int(page.get_attribute(DRAWN, "data-value"), 2)
+    assert there > 710
+    settled(page, f"p={there}")
     assert 0 < shown(page, "check") < 1e-12
 
 

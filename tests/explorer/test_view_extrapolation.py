@@ -91,6 +91,7 @@ def test_what_is_no_such_file_is_refused_in_words(config, said):
 # Measured ---------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.acceptance
 def test_the_digest_is_what_the_results_say():
     assert extract.make_digest(*FOLDERS) == measured.digest()
     assert measured.FILE.stat().st_size < 65_000

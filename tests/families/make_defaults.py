@@ -13,11 +13,13 @@ from __future__ import annotations
 
 import ast
 import dataclasses
+import functools
 import inspect
 import json
 import re
 import sys
 import textwrap
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -37,16 +39,18 @@ NEVER = re.compile(
 )
 
 
-def facts() -> dict[str, dict[str, Any]]:
+def facts(among: Iterable[str] | None = None) -> dict[str, dict[str, Any]]:
+    """Of every type, or of those."""
     import transformers
     from transformers.models.auto.configuration_auto import CONFIG_MAPPING, CONFIG_MAPPING_NAMES
 
     transformers.logging.set_verbosity_error()
-    classes = {model_type: CONFIG_MAPPING[model_type] for model_type in sorted(CONFIG_MAPPING_NAMES)}
-    found = {model_type: _described(loaded) for model_type, loaded in classes.items()}
+    described = functools.cache(lambda model_type: _described(CONFIG_MAPPING[model_type]))
+    found = {model_type: described(model_type) for model_type in sorted(CONFIG_MAPPING_NAMES if among is None else among)}
     for about in found.values():  # a part says only what its own class would not
         for part in about["parts"].values():
-            inner = found.get(part["model_type"], {"defaults": {}, "base": None})
+            known = part["model_type"] in CONFIG_MAPPING_NAMES
+            inner = described(part["model_type"]) if known else {"defaults": {}, "base": None}
             own = inner["defaults"]
             for key in [key for key, value in part.items() if key != "model_type" and own.get(key) in (None, value)]:
                 if not (key == "rope_parameters" and _other_base(part[key], inner["base"])):

@@ -102,7 +102,7 @@ def test_A2_a_sinusoid_inside_of_a_learned_encoding_survives_a_cast():
 
 def frequencies_in_a_buffer(patch):
     """RoPE as most libraries have it: inv_freq is a buffer, and angles are computed from it."""
-    made = RoPE.__init__
+    made, of_axes = RoPE.__init__, RoPE.tables
 
     @functools.wraps(made)
     def init(self, *given, **named):
@@ -110,6 +110,8 @@ def frequencies_in_a_buffer(patch):
         self.register_buffer("inv_freq", torch.tensor(self.frequencies.values), persistent=False)
 
     def of_buffer(self, at, dtype):
+        if self.axes > 1:
+            return of_axes(self, at, dtype)
         turn = at.coords[..., None] * self.inv_freq.to(dtype)
         return turn.cos(), turn.sin()
 

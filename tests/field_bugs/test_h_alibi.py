@@ -198,7 +198,7 @@ def plant_H7_the_bias_takes_the_masks_place(patch):
     everything = lambda at_q, at_k, causal, options=PLAIN: made(at_q, at_k, False, options)  # noqa: E731
     for backend in (reference, sdpa):
         patch.setattr(backend, "allowed", everything)
-    patch.setattr(toeplitz, "refuses", lambda encoding: "planted")
+    patch.setattr(toeplitz, "refuses", lambda *_: "planted")
 
 
 # H8, H9 -----------------------------------------------------------------------------------------------------------------

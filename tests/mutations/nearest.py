@@ -15,7 +15,7 @@ NAMED = {
     "support/tensors": "encoding door sizes learned shaw rotation learned_rope checks",
     "positions": "positions randomized sinusoidal_families door empty_calls attention module",
     "attention/__init__": "attention door xpos rope",
-    "attention/module": "module door",
+    "attention/module": "module door c_caches f_positions",
     "frequencies/layouts": "layouts rotation",
     "encodings/bases/coordinates": "sinusoidal_families learned_families",
     "encodings/bases/content_dependent": "hidden_states distance_bank t5_families path fox selective_rope",
@@ -46,7 +46,7 @@ NAMED = {
     "encodings/bases/block_rotation": "com_rope liere",
     "encodings/bases/camera_matrices": "cameras",
     **dict.fromkeys(("encodings/prope", "encodings/gta"), "cameras"),
-    "encodings/rope": "rope rope_options axes attention",
+    "encodings/rope": "rope rope_options axes attention a_precision e_layouts g_kernels",
     "frequencies/base": "frequencies sinusoidal",
     "frequencies/lengths": "scalings",
     "attention/backends/__init__": "attention toeplitz_attention flex",
@@ -93,7 +93,7 @@ def nearest(file: str) -> list[Path]:
     module = file.removesuffix(".py").removesuffix(".cpp")
     named = NAMED.get(module, "").split()
     wanted = [f"test_{word}" for word in named or [Path(module).stem]]
-    every = [*sorted((TESTS / "oracles").glob("test_*.py")), *sorted(TESTS.glob("test_*.py"))]
+    every = [path for folder in ("oracles", "field_bugs", "") for path in sorted((TESTS / folder).glob("test_*.py"))]
     by_name = [path for word in wanted for path in every if path.stem in (word, f"{word}_families")]
     dotted = "posenc." + module.replace("/", ".")
     importing = [] if named else [path for path in every if path.parent.name == "oracles" and dotted in _imports(path)]

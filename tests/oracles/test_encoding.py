@@ -131,14 +131,6 @@ def test_working_dtype():
 # State
 
 
-@pytest.mark.parametrize("name", FIXED)
-def test_a_fixed_encoding_has_nothing_to_store_B4_B5_B7(name):
-    encoding = FIXED[name][0]()
-    assert encoding.state_dict() == {}
-    assert list(encoding.parameters()) == list(encoding.buffers()) == []
-    assert not any(isinstance(value, torch.Tensor) for value in vars(encoding).values())
-
-
 @pytest.mark.parametrize(
     "abuse",
     [
@@ -160,38 +152,6 @@ def test_nothing_done_to_the_module_changes_its_output(name, abuse):
     assert torch.equal(call(name, abuse(FIXED[name][0]()), at), expected)
     fresh.load_state_dict({}, strict=True)
     assert torch.equal(call(name, fresh, at), expected)
-
-
-@pytest.mark.parametrize("name", FIXED)
-def test_built_and_called_under_any_default_A4_B1(name):
-    at = Positions.at(FAR)
-    expected = call(name, FIXED[name][0](), at)
-    with torch.device("meta"):
-        on_meta = FIXED[name][0]()
-    assert torch.equal(call(name, on_meta, at), expected)
-    before = torch.get_default_dtype()
-    try:
-        for dtype in (torch.bfloat16, torch.float64):
-            torch.set_default_dtype(dtype)
-            assert torch.equal(call(name, FIXED[name][0](), at), expected)
-            assert torch.equal(call(name, FIXED[name][0](), FIXED[name][0]().prepare(at)), expected)
-    finally:
-        torch.set_default_dtype(before)
-
-
-@pytest.mark.parametrize("name", FIXED)
-def test_calls_write_nothing_C5(name):
-    """Request A, request B, A again: the module is as before, and so are the positions."""
-    encoding = FIXED[name][0]()
-    before = dict(vars(encoding))
-    a, b = Positions.arange(1, 3, 1000), encoding.prepare(Positions.at(FAR))
-    kept = {**b.tables}
-    first, second = call(name, encoding, a), call(name, encoding, b)
-    assert torch.equal(call(name, encoding, a), first)
-    assert torch.equal(call(name, encoding, b), second)
-    assert vars(encoding) == before
-    assert b.tables == kept
-    assert a.tables == {}
 
 
 # The base class and those that follow from it

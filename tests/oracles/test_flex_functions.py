@@ -9,6 +9,7 @@ from torch.nn.attention.flex_attention import create_block_mask, flex_attention
 import posenc
 from posenc import Positions
 from posenc.attention import mask_mod, score_mod
+from sampling import every_second
 
 H, D = 4, 16
 SLOPES = [2.0 ** (-8 * h / H) for h in range(1, H + 1)]
@@ -63,9 +64,7 @@ MASKS = {
 }
 
 
-@pytest.mark.parametrize("mask", MASKS)
-@pytest.mark.parametrize("place", ["run", "packed", "padded"])
-@pytest.mark.parametrize("name", ["alibi", "t5"])
+@pytest.mark.parametrize(("name", "place", "mask"), every_second(["alibi", "t5"], ["run", "packed", "padded"], MASKS))
 def test_flex_attention_with_them_is_attention_by_loops(name, place, mask):
     at, rows = places()[place]
     options, allowed = MASKS[mask]

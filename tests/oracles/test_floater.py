@@ -137,13 +137,6 @@ def test_16_bits_in_and_out_with_the_path_in_32():
     close(got.double(), expected, atol=2**-8 * expected.abs().max().item())
 
 
-def test_autocast_changes_nothing_A5():
-    encoding, x = filled(dtype=torch.float32), torch.zeros(1, 3, 5)
-    plain = encoding.embed(x, at(3, 7, 90))
-    with torch.autocast("cpu", dtype=torch.bfloat16):
-        assert torch.equal(encoding.embed(x, at(3, 7, 90)), plain)
-
-
 def test_defaults_are_those_of_the_authors_code():
     assert FLOATER(4).step == 0.01
     assert FLOATER(4).start.shape == (1, 4)

@@ -32,37 +32,6 @@ def test_drawn_in_the_head_of_the_file():
     assert y[layouts.permutation(6, "interleaved", "half")].tolist() == [10, 11, 12, 20, 21, 22]
 
 
-@pytest.mark.parametrize("d", [2, 6, 8])
-def test_there_and_back_is_the_identity_E1(d):
-    there, back = layouts.permutation(d, "half", "interleaved"), layouts.permutation(d, "interleaved", "half")
-    assert there[back].tolist() == back[there].tolist() == list(range(d))
-    for layout in LAYOUTS:
-        assert layouts.permutation(d, layout, layout).tolist() == list(range(d))
-
-
-@pytest.mark.parametrize("source", LAYOUTS)
-def test_converted_query_and_key_weights_give_the_same_scores_E1(source):
-    """Rows of W_q and W_k permuted head by head, grouped heads too: the model in the other layout scores the same."""
-    target = LAYOUTS[1 - LAYOUTS.index(source)]
-    d, heads, shared = 6, 4, 2
-    x, w_q, w_k = draw(2, 5, 7), draw(3, heads, d, 7), draw(4, shared, d, 7)
-    moved = layouts.permutation(d, source, target).numpy()
-
-    def scores(w_q, w_k, layout):
-        out = []
-        for h in range(heads):
-            for i in range(5):
-                for j in range(5):
-                    q = turned(w_q[h] @ x[i], [(7 + i) * 50.0 ** (-2 * n / d) for n in range(3)], layout)
-                    k = turned(w_k[h // 2] @ x[j], [(7 + j) * 50.0 ** (-2 * n / d) for n in range(3)], layout)
-                    out.append(sum(q * k))
-        return torch.tensor(out)
-
-    before = scores(w_q, w_k, source)
-    close(scores(w_q[:, moved], w_k[:, moved], target), before)
-    assert not torch.allclose(scores(w_q, w_k, target), before)
-
-
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_turn_is_counter_clockwise_on_the_first_channels(layout):
     x, angles = draw(5, 1, 1, 1, 8), [0.3, -1.2, 2.0]

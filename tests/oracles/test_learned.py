@@ -55,16 +55,6 @@ def test_out_of_range_names_position_and_limit_J2_C9(position, row_offset):
         encoding.embed(torch.zeros(2, 2, 4), at)
 
 
-@pytest.mark.parametrize(("start", "fits"), [(6, True), (7, False), (8, False), (10, False), (100, False)])
-def test_four_tokens_near_the_end_of_the_table_C9(start, fits):
-    encoding, x, at = filled(), torch.zeros(1, 4, 4, dtype=torch.float64), Positions.arange(1, 4, start)
-    if fits:
-        close(encoding.embed(x, at)[0], encoding.table[start : start + 4])
-    else:
-        with pytest.raises(ValueError, match="outside 0 … 9"):
-            encoding.embed(x, at)
-
-
 @pytest.mark.parametrize("row_offset", [0, 2])
 @pytest.mark.parametrize("size", [1, 2, 3, 7, 10, 11, 25])
 def test_resize_interpolates_between_the_ends_J5(size, row_offset):

@@ -18,8 +18,6 @@ from posenc.encodings.learned import Learned
 from posenc.encodings.nope import NoPE
 from posenc.encodings.rope import RoPE
 from posenc.encodings.sinusoidal import Sinusoidal
-from posenc.encodings.t5 import T5
-from posenc.encodings.xpos import XPos
 
 from .by_hand import add, attention, close, draw, each, products, sees, turned
 
@@ -190,35 +188,6 @@ def test_decode_refuses_a_lost_offset_and_serves_what_is_left_out_on_purpose():
     module.decode(x[:, 4:5].expand(3, -1, -1), Positions.decode([4, 4, 4]), one_row)
 
 
-@pytest.mark.parametrize("impl", ["reference", "sdpa", "auto"])
-@pytest.mark.parametrize(
-    "encoding",
-    [
-        NoPE,
-        lambda: RoPE(4),
-        lambda: XPos(4, scale_base=8.0),
-        lambda: Learned(D_MODEL, 9),
-        lambda: Sinusoidal(D_MODEL),
-        lambda: T5(HEADS),
-        lambda: ALiBi(HEADS),
-    ],
-    ids=["nope", "rope", "xpos", "learned", "sinusoidal", "t5", "alibi"],
-)
-def test_decoding_by_one_equals_all_at_once_F8_H3_I1(encoding, impl):
-    module = filled(encoding(), d_head=4)
-    x = torch.from_numpy(draw(1, 2, 8, D_MODEL))
-    whole = module(x, Positions.arange(2, 8), impl=impl).detach()
-    for prompt in (1, 3, 7):
-        out, cache = module.decode(x[:, :prompt], Positions.arange(2, prompt), impl=impl)
-        parts = [out]
-        for t in range(prompt, 8):
-            out, cache = module.decode(x[:, t : t + 1], Positions.decode([t, t]), cache, impl=impl)
-            parts.append(out)
-        close(torch.cat(parts, dim=1), whole)
-        assert cache.k.shape == cache.v.shape == (2, SHARED, 8, 4)
-        assert cache.at.coords.tolist() == [list(range(8))] * 2
-
-
 def test_decoding_turns_values_as_forward_does():
     """A method that turns values and turns outputs back, as the cache holds them turned."""
     module = filled(RoPE(4, sides=("query", "key", "value", "output")), d_head=4)
@@ -244,53 +213,6 @@ def test_the_backend_asked_for_is_the_one_that_runs():
     for call in (module, module.decode):
         with pytest.raises(ValueError, match="impl='sdpa' cannot express CoPE"):
             call(x, at, impl="sdpa")
-
-
-def test_rows_of_different_length_decode_at_their_own_positions_F1_F2():
-    """A right-padded prompt goes on at the row's length, not at the padded width."""
-    module, lengths = filled(RoPE(4), d_head=4), [2, 4]
-    x = torch.from_numpy(draw(1, 2, 6, D_MODEL))
-    mask = torch.tensor([[1, 1, 0, 0], [1, 1, 1, 1]])
-    _, cache = module.decode(x[:, :4], Positions.from_mask(mask))
-    got, cache = module.decode(x[:, 4:5], Positions.decode(lengths), cache)
-    again, _ = module.decode(x[:, 5:], Positions.decode([n + 1 for n in lengths]), cache)
-    for row, length in enumerate(lengths):
-        alone = torch.cat([x[row : row + 1, :length], x[row : row + 1, 4:]], dim=1)
-        expected = module(alone, Positions.arange(1, length + 2))
-        close(torch.cat([got, again], dim=1)[row : row + 1], expected[:, length:].detach())
-
-
-@pytest.mark.parametrize(
-    "encoding", [lambda: Learned(D_MODEL, 9), lambda: Sinusoidal(D_MODEL)], ids=["learned", "sinusoidal"]
-)
-def test_a_padded_row_is_the_row_alone_F1(encoding):
-    """Absolute encodings see a shift that rotary scores would hide."""
-    module, x = filled(encoding()), torch.from_numpy(draw(1, 2, 5, D_MODEL))
-    mask = torch.tensor([[0, 0, 1, 1, 1], [1, 1, 1, 1, 0]])
-    got = module(x, Positions.from_mask(mask)).detach()
-    close(got[:1, 2:], module(x[:1, 2:], Positions.arange(1, 3)).detach())
-    close(got[1:, :4], module(x[1:, :4], Positions.arange(1, 4)).detach())
-
-
-def test_requests_do_not_meet_C5():
-    """Prefill A, prefill B, decode A, decode B: as if each were alone, and a cache is never written into."""
-    module = filled(RoPE(4), d_head=4)
-    a, b = (torch.from_numpy(draw(seed, 1, 5, D_MODEL)) for seed in (1, 2))
-
-    def alone(x):
-        return module(x, Positions.arange(1, 5))[:, 4:].detach()
-
-    before = dict(vars(module.encoding))
-    _, cache_a = module.decode(a[:, :4], Positions.arange(1, 4))
-    _, cache_b = module.decode(b[:, :4], Positions.arange(1, 4))
-    kept = cache_a.k.clone()
-    out_a, longer = module.decode(a[:, 4:], Positions.decode([4]), cache_a)
-    out_b, _ = module.decode(b[:, 4:], Positions.decode([4]), cache_b)
-    close(out_a, alone(a))
-    close(out_b, alone(b))
-    assert torch.equal(cache_a.k, kept)
-    assert (cache_a.k.shape[2], longer.k.shape[2]) == (4, 5)
-    assert vars(module.encoding) == before
 
 
 def test_a_cache_expands_one_row_of_positions():

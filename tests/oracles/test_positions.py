@@ -373,29 +373,6 @@ def test_any_history_equals_plain_lists_C1_C2(builder, steps):
                 np.testing.assert_allclose(carried.numpy(), fresh.numpy(), atol=6.1e-8, rtol=0)
 
 
-@settings(max_examples=60)
-@given(
-    calls=st.lists(
-        st.tuples(st.integers(1, 9), st.integers(0, 40), st.sampled_from([torch.float32, torch.float64, torch.bfloat16])),
-        min_size=1,
-        max_size=6,
-    )
-)
-def test_any_sequence_of_calls_equals_fresh_instances_C1_C3(calls):
-    """Lengths, offsets and dtypes in any order: nothing of one call is left for the next."""
-    for make in (lambda: RoPE(6), lambda: Sinusoidal(6), lambda: RoPE(6, base=500.0)):
-        kept = make()
-        before = dict(vars(kept))
-        for length, start, dtype in calls:
-            x, at = torch.ones(1, 1, length, 6, dtype=dtype), Positions.arange(1, length, start)
-
-            def out(encoding, x=x, at=at):
-                return encoding.embed(x[0], at) if isinstance(encoding, Sinusoidal) else encoding.rotate(x, at, "query")
-
-            assert torch.equal(out(kept), out(make()))
-        assert vars(kept) == before
-
-
 # What is refused
 
 

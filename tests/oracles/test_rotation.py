@@ -23,6 +23,7 @@ DTYPES = [torch.float32, torch.float64, torch.bfloat16, torch.float16]
 LAYOUTS = ["half", "interleaved"]
 BOTH = list(itertools.product(LAYOUTS, LAYOUTS))
 EACH = every_second(LAYOUTS, LAYOUTS, (False, True))
+halved = pytest.mark.parametrize(("layout", "returns", "dtype"), every_second(LAYOUTS, LAYOUTS, DTYPES), ids=str)
 
 
 def channels(layout, start, n):
@@ -67,8 +68,7 @@ def same(got, expected):
     assert torch.equal(*(each.nan_to_num(0.0, torch.inf, -torch.inf).contiguous().view(number) for each in (got, expected)))
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize(("layout", "returns"), BOTH)
+@halved
 def test_every_pair_turns_by_its_own_angle(layout, returns, dtype):
     for b, h, t, d in itertools.product((1, 2, 3), (1, 3), (1, 2, 5), (2, 6, 64, 72, 96, 128)):
         for back in (False, True):
@@ -78,8 +78,7 @@ def test_every_pair_turns_by_its_own_angle(layout, returns, dtype):
     right(rotate(*given, returns), *given, returns)
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize(("layout", "returns"), BOTH)
+@halved
 def test_part_of_the_channels_turns_from_any_one_on(layout, returns, dtype):
     for d, n, start in ((8, 2, 0), (8, 2, 4), (8, 2, 3), (9, 4, 1), (128, 32, 0), (192, 32, 128), (130, 64, 1), (6, 0, 2)):
         given = *inputs(2, 3, 5, d, n, dtype, rows=1), layout
@@ -114,8 +113,7 @@ def views(b, h, t, d, dtype):
     yield "one number for all channels", of(b, h, t, 1).expand(b, h, t, d)
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize(("layout", "returns"), BOTH)
+@halved
 def test_memory_may_lie_in_any_way(layout, returns, dtype):
     _, cos, sin = inputs(2, 3, 5, 72, 34, dtype)
     for name, x in views(2, 3, 5, 72, dtype):
@@ -137,8 +135,7 @@ def test_memory_may_lie_in_any_way(layout, returns, dtype):
 GUARD = 77.0
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize(("layout", "returns"), BOTH)
+@halved
 def test_nothing_is_left_unwritten_and_nothing_written_beside(layout, returns, dtype):
     for (b, h, t, d), n, start in (
         ((2, 3, 5, 72), 34, 2),

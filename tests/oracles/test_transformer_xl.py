@@ -154,15 +154,6 @@ def test_prepared_positions_give_the_same():
                 attend(q, k, v, encoding, at_q, at_k, impl=impl)
 
 
-def test_autocast_changes_nothing_A5():
-    encoding, at = filled(dtype=torch.float32), Positions.arange(1, 4, 65536)
-    q, k = (torch.from_numpy(draw(seed, 1, H, 4, D)).float() for seed in (1, 2))
-    plain = encoding.terms(q, k, at, at)
-    with torch.autocast("cpu", dtype=torch.bfloat16):
-        inside = encoding.terms(q, k, at, at)
-    assert all(map(torch.equal, plain, inside))
-
-
 def test_defaults():
     encoding = TransformerXL(64, 4)
     assert encoding.d_head == 16

@@ -76,13 +76,6 @@ def test_attention_by_loops(impl):
     close(got, attention(logits, v, sees(order, order)))
 
 
-def test_cached_keys_stay_right_F8():
-    """The origin is position 0 whatever the length: a key's rotation does not know how many tokens follow."""
-    x, encoding = torch.from_numpy(draw(4, 1, 1, 9, 8)), XPos(8)
-    long = encoding.rotate(x, Positions.arange(1, 9), "key")
-    assert torch.equal(encoding.rotate(x[:, :, :4], Positions.arange(1, 4), "key"), long[:, :, :4])
-
-
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16, torch.float64])
 def test_largest_position_works_and_the_next_raises(dtype):
     """Entries up to 256 times ζ_0^(-p/512) stay finite up to it, on either side of 0."""
@@ -117,14 +110,6 @@ def test_16_bits_round_once_A6(layout, dtype, bits):
         exact = turned_and_scaled(x.double().numpy(), [range(2000, 2040)], side, layout)
         slack = 2e-6 * np.abs(exact).max()  # fp32 product with an fp32 exponential, before the one rounding
         assert (np.abs(got.double().numpy() - exact) <= half_ulp(exact, bits) + slack).all()
-
-
-def test_autocast_changes_nothing_A5():
-    x, positions, encoding = torch.ones(1, 1, 512, 16), Positions.arange(1, 512, 30000), XPos(16)
-    plain = encoding.rotate(x, positions, "query")
-    with torch.autocast("cpu", dtype=torch.bfloat16):
-        assert torch.equal(encoding.rotate(x, positions, "query"), plain)
-    assert len(plain[0, 0].unique(dim=0)) == 512
 
 
 def test_values_and_outputs_pass():

@@ -187,6 +187,7 @@ def test_chunks_over_a_static_cache_equal_one_pass(name, window):
 
 
 @torch.no_grad()
+@pytest.mark.acceptance
 @pytest.mark.parametrize("name", ["fox on rope", "path"])
 def test_one_graph_over_a_static_cache_with_states(name):
     model = pt.attach(model_of(num_hidden_layers=2), encoding(name))

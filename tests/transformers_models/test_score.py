@@ -21,6 +21,7 @@ from posenc.transformers.commands import score as score_module
 from posenc.transformers.commands.score import markdown
 from posenc.transformers.retrieval import Retrieval
 from posenc.transformers.scores import Method, Score, Text, changed, own_rope, regional, run, table
+from sampling import one_in
 
 transformers.logging.set_verbosity_error()
 TRAINED, VOCABULARY = 64, 97
@@ -457,7 +458,7 @@ def retrieved(folder, out, task, *more):
     return in_process.posenc("lab", "score", folder, *given)
 
 
-@pytest.mark.parametrize("task", retrieval.TASKS)
+@pytest.mark.parametrize("task", one_in(2, retrieval.TASKS))
 def test_the_command_scores_what_is_found_and_keeps_every_line(folder, tmp_path, task):
     ended = retrieved(folder, tmp_path, task, "--extend", "yarn:4")
     assert ended.returncode == 0, ended.stderr

@@ -14,7 +14,7 @@ from transformers_models import judge, table, tiny
 
 transformers.logging.set_verbosity_error()
 ROWS = table.rows()
-SAMPLE = ("llama", "deepseek_v3", "gemma2", "gpt2", "gpt_oss", "hunyuan_v1_dense", "jamba", "modernbert-decoder", "whisper")
+SAMPLE = ("llama", "gemma2", "gpt2", "gpt_oss", "whisper")
 
 
 HERE, THERE = (tuple(map(int, one.split(".")[:2])) for one in (transformers.__version__, table.VERSION))

@@ -23,6 +23,9 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from transformers import PreTrainedConfig
+from transformers.models.auto.configuration_auto import CONFIG_MAPPING
+
 OUT = Path(__file__).parents[2] / "src" / "posenc" / "configs" / "defaults.json"
 NEWER = OUT.with_name("defaults_newer.json")
 POSITIONAL = re.compile(
@@ -42,7 +45,7 @@ NEVER = re.compile(
 def facts(among: Iterable[str] | None = None) -> dict[str, dict[str, Any]]:
     """Of every type, or of those."""
     import transformers
-    from transformers.models.auto.configuration_auto import CONFIG_MAPPING, CONFIG_MAPPING_NAMES
+    from transformers.models.auto.configuration_auto import CONFIG_MAPPING_NAMES
 
     transformers.logging.set_verbosity_error()
     described = functools.cache(lambda model_type: _described(CONFIG_MAPPING[model_type]))
@@ -73,9 +76,46 @@ def _described(loaded: Any) -> dict[str, Any]:
         "names": names,
         **({"legacy": legacy} if legacy else {}),
         "defaults": {key: value for key, value in sorted(values.items()) if _kept(key) and not _is_part(value)},
-        "parts": {key: _part(value) for key, value in sorted(values.items()) if _is_part(value)},
+        "parts": {key: _part(values[key]) for key in _in_order(loaded, values) if _is_part(values[key])},
+        **({"fixed": fixed} if (fixed := _fixed(loaded, values)) else {}),
+        **({"rope": rope} if (rope := _rope(loaded, values)) else {}),
         "base": getattr(loaded, "default_theta", None),
     }
+
+
+def _rope(loaded: Any, values: dict[str, Any]) -> dict[str, Any] | None:
+    """The rotary settings that the class makes where a file has none, if they are more than a base; without the base where
+    it is the file's rope_theta."""
+    if values.get("rope_parameters") is not None:
+        return None
+    try:
+        found, given = loaded().rope_parameters, loaded(rope_theta=777.0).rope_parameters
+    except Exception:  # a class without rotary settings, or that cannot be made without arguments
+        return None
+    if not isinstance(found, dict) or (found.keys() <= {"rope_type", "rope_theta"} and found.get("rope_type") == "default"):
+        return None
+    free = isinstance(given, dict) and given.get("rope_theta") == 777.0
+    return {key: value for key, value in found.items() if not (free and key == "rope_theta")}
+
+
+def _in_order(loaded: Any, values: dict[str, Any]) -> list[str]:
+    """The keys as the class declares them."""
+    return sorted(values, key=[*loaded.__dataclass_fields__, *values].index)
+
+
+def _fixed(loaded: Any, values: dict[str, Any]) -> list[str]:
+    """The parts whose class stays the same whatever model_type their section has."""
+    return [key for key in _in_order(loaded, values) if _is_part(values[key]) and _is_fixed(loaded, key, values[key])]
+
+
+def _is_fixed(loaded: Any, key: str, value: dict[str, Any]) -> bool:
+    if (spec := getattr(loaded, "sub_configs_defaults", {}).get(key)) is not None:
+        return key != "backbone_config" and issubclass(spec.config_class, PreTrainedConfig)
+    other = "gpt2" if value["model_type"] != "gpt2" else "llama"
+    try:  # older classes decide in their own code
+        return type(getattr(loaded(**{key: {"model_type": other}}), key)) is CONFIG_MAPPING[value["model_type"]]
+    except Exception:  # of what the other model's configuration has not
+        return False
 
 
 def _legacy(loaded: Any, known: set[str]) -> dict[str, str]:

@@ -11,8 +11,8 @@ from posenc.configs.say import say
 from posenc.configs.spec import PositionSpec, Use
 
 
-def with_assumed(keys: Keys, parameters: Mapping[str, Any]) -> Keys:
-    """The same keys, with the class's default rope_parameters if the file has neither these nor rope_scaling.
+def with_assumed(keys: Keys, parameters: Mapping[str, Any] | None = None) -> Keys:
+    """The same keys, with the rope_parameters that the class makes if the file has neither these nor rope_scaling.
 
     If the defaults have a base, rope_theta is ignored, as in the class. Raises ConfigError unless the caller allows
     defaults.
@@ -20,6 +20,7 @@ def with_assumed(keys: Keys, parameters: Mapping[str, Any]) -> Keys:
     if keys.has("rope_parameters") or keys.has("rope_scaling"):
         return keys
     owner = keys.facts["class"]
+    parameters = parameters or keys.facts.get("rope") or keys.facts["defaults"]["rope_parameters"]
     assumptions = ", ".join(f"{key}={value}" for key, value in parameters.items())
     if not keys.base_may_be_default:
         raise ConfigError(

@@ -23,7 +23,7 @@ from posenc.configs.keys import Keys
 from posenc.configs.remote import REMOTE, other_family, text_section, unknown_class, with_remote_code
 from posenc.configs.say import say
 from posenc.configs.spec import GRADES, RECURRENT, Grade, Layer, PositionSpec, Use
-from posenc.configs.unread import check_sizes, note_sections, note_unread
+from posenc.configs.unread import check_flat, check_sizes, note_sections, note_unread
 
 
 class Readers(dict[str, "Reader"]):
@@ -136,13 +136,14 @@ def _read(keys: Keys) -> tuple[Keys, PositionSpec]:
     keys, reader = with_remote_code(keys, READERS)
     try:
         spec = READERS[reader](keys)
-        check_sizes(keys, spec)
-        return keys, spec
     except ConfigError:
+        check_flat(keys)
         raise
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:  # a slip that no check names yet
         where = f"{keys.path}: " if keys.path else ""
         raise ConfigError(f"{where}{keys.family}: cannot be read: {type(error).__name__}: {str(error)[:200]}") from error
+    check_sizes(keys, spec)
+    return keys, spec
 
 
 def _text_alone(keys: Keys, name: str) -> tuple[Keys, PositionSpec]:

@@ -189,6 +189,11 @@ class Keys:
         model_type = inside.get("model_type") or assumed.get("model_type") or family
         if not isinstance(model_type, str):
             raise ConfigError(f"{self.where(name)}.model_type: missing; it names the kind of model of this part")
+        if name in self.facts.get("fixed", ()) and model_type != assumed["model_type"]:
+            fixed = assumed["model_type"]
+            told = say("{model_type!r} is not read: this part is always {assumed}", model_type=model_type, assumed=fixed)
+            self.note(f"{name}.model_type", told)
+            model_type = inside["model_type"] = fixed
         self.read[name] = "…"
         about_base: dict[str, Any] = {}
         if inner is None:

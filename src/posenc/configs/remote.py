@@ -31,6 +31,9 @@ TEXT_PARTS = (  # the names of the text model's section, whatever stands around 
     "decoder_config",
 )
 
+ELSEWHERE = re.compile(r"(text|llm|language|lm)\w*_(id|name|path|name_or_path)$")  # of a text model with its own file
+DEPTHS = ("num_hidden_layers", "num_layers", "n_layer", "n_layers", "num_transformer_layers")
+
 
 @dataclass(frozen=True)
 class Remote:
@@ -136,6 +139,7 @@ REMOTE = {
         also=("max_trained_positions", "rotary_emb_fraction", "rotary_emb_interleaved", "rotary_emb_scale_base"),
     ),
     "molmo": Remote("molmo", "MolmoConfig", MOLMO_NAMES, also=("use_position_ids", "rope", "rope_full_precision")),
+    "moss": Remote("gptj", "MossConfig", like="gptj"),
     "mosaic-bert": Remote("mosaic-bert", "BertConfig", like="bert", also=("position_embedding_type",)),
     "moonvit": Remote("moonvit", "MoonViTConfig"),
     "multi_modality": Remote("multi_modality", "MultiModalityConfig"),
@@ -147,7 +151,7 @@ REMOTE = {
     "phi3small": Remote("phi3small", "Phi3SmallConfig", {"rope_theta": "rope_embedding_base"}, base=1000000.0),
     "phi4mm": Remote("phi3", "Phi4MMConfig", like="phi3"),
     "phi-msft": Remote("phi-msft", "PhiConfig", GPT2_NAMES),
-    "qwen": Remote("qwen", "QWenConfig"),
+    "qwen": Remote("qwen", "QWenConfig", FALCON_NAMES | {"hidden_size": "n_embd"}),
     "skywork": Remote("llama", "SkyworkConfig"),
     "stablelm_epoch": Remote("stablelm_epoch", "StableLMEpochConfig", {"partial_rotary_factor": "rope_pct"}),
     "xverse": Remote("llama", "XverseConfig"),
@@ -215,10 +219,14 @@ def with_remote_code(keys: Keys, known: Mapping[str, Any]) -> tuple[Keys, str]:
     from_code = f", {where.en}" if code else ""
     inside = {name: keys.data[name].get("model_type") for name in TEXT_PARTS if isinstance(keys.data.get(name), Mapping)}
     nor = "".join(f", nor is that of its {name}, {model_type!r}" for name, model_type in inside.items() if model_type)
-    raise ConfigError(
-        f"{keys.where('model_type')}: {keys.family!r} is not a known family{from_code}{nor}; "
-        "`posenc inspect --families` lists them"
+    what = (
+        "if its code turns as that of a family that `posenc inspect --families` lists, write that family into a copy of "
+        "the file; otherwise posenc needs a reader of it"
     )
+    for key, value in keys.data.items():
+        if isinstance(value, str) and ELSEWHERE.match(key):
+            what = f"its text model has a file of its own, that of {key}, {value}: read that one"
+    raise ConfigError(f"{keys.where('model_type')}: {keys.family!r} is not a known family{from_code}{nor}; {what}")
 
 
 def text_section(keys: Keys, known: Mapping[str, Any]) -> str:
@@ -226,17 +234,23 @@ def text_section(keys: Keys, known: Mapping[str, Any]) -> str:
 
     A known class of the file decides first, where it has such a section itself.
     """
-    if keys.family in REMOTE or keys.family in known:
+    if keys.family in known or (keys.family in REMOTE and not _around_text(keys)):
         return ""
     family, _ = next(_named(keys, known), ("", ""))
     own = facts().get(family, {"parts": {}})["parts"]
     for name in TEXT_PARTS:
-        if not isinstance(inner := keys.data.get(name), Mapping) or name in own or family in REMOTE:
+        if not isinstance(inner := keys.data.get(name), Mapping) or name in own or family in REMOTE.keys() - {keys.family}:
             continue
         part = Keys(inner, str(inner.get("model_type") or ""), keys.where(name))
         if part.family in REMOTE or part.family in known or any(_named(part, known)) or text_section(part, known):
             return name
     return ""
+
+
+def _around_text(keys: Keys) -> bool:
+    """Whether a file of a text model's type has layers in a section alone, as VILA's of llava_llama."""
+    flat = REMOTE[keys.family].reader != keys.family and not any(keys.has(name) for name in DEPTHS)
+    return flat and any(isinstance(keys.data.get(name), Mapping) for name in TEXT_PARTS)
 
 
 def other_family(keys: Keys, known: Mapping[str, Any]) -> tuple[str, str] | None:

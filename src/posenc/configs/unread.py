@@ -15,6 +15,7 @@ from posenc.configs.keys import POSITIONAL, Keys
 from posenc.configs.remote import REMOTE, TEXT_PARTS, code_of
 from posenc.configs.say import say
 from posenc.configs.spec import PositionSpec
+from posenc.support.languages import Words
 
 SIZES = {  # size of PositionSpec -> the usual names of its key, and what other names of it have in common
     "layers": ("num_hidden_layers num_layers n_layer n_layers num_transformer_layers", "layer|depth|block"),
@@ -27,7 +28,7 @@ SIZES = {  # size of PositionSpec -> the usual names of its key, and what other 
         "position|_ctx|seq_|context|max_.*len",
     ),
 }
-EVERY_SIZE = {name for names, _ in SIZES.values() for name in names.split()}
+EVERY_SIZE = tuple(name for names, _ in SIZES.values() for name in names.split())
 
 
 def note_unread(keys: Keys, name: str) -> None:
@@ -81,6 +82,26 @@ def check_sizes(keys: Keys, spec: PositionSpec) -> None:
             )
 
 
+def check_flat(keys: Keys) -> None:
+    """Raises ConfigError if the class reads its text model from a section that the file has not, and the file has sizes of
+    it beside: whatever else is wrong would be wrong of the class's defaults."""
+    section = next((name for name in TEXT_PARTS if keys.read.get(name) == "…" and not keys.has(name)), None)
+    if section and (name := next((name for name in EVERY_SIZE if name != "dim" and _unread(keys, name)), None)):
+        raise ConfigError(_elsewhere(keys, name, section))
+
+
+def _elsewhere(keys: Keys, name: str, section: str) -> Words:
+    return say(
+        "{where}: {value} is not read: {owner} takes it from {section}, which is not in the file, and its "
+        "defaults would stand for the file's sizes; move them into {section}, or read a file of the model that "
+        "was converted for transformers",
+        where=keys.where(name),
+        value=keys.file[name],
+        owner=keys.facts["class"] or keys.family,
+        section=section,
+    )
+
+
 def _of(spec: PositionSpec, size: str) -> Any:
     return len(spec.layers) if size == "layers" else getattr(spec, size)
 
@@ -123,17 +144,7 @@ def _refuse_defaults(keys: Keys, spec: PositionSpec, name: str, size: str, alike
     for part in spec.parts:
         assumed = keys.read.get(part.part) == "…" and not keys.has(part.part)
         if assumed and any(_of(one, size) for _, one in part.walk()):
-            raise ConfigError(
-                say(
-                    "{where}: {value} is not read: {owner} takes it from {section}, which is not in the file, and its "
-                    "defaults would stand for the file's sizes; move them into {section}, or read a file of the model that "
-                    "was converted for transformers",
-                    where=where,
-                    value=value,
-                    owner=owner,
-                    section=part.part,
-                )
-            )
+            raise ConfigError(_elsewhere(keys, name, part.part))
     if key := _by_default(keys, alike):
         raise ConfigError(
             say(

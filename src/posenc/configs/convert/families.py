@@ -1,14 +1,18 @@
-"""Layouts of model families by the `model_type` of config.json, from the code of transformers 5.23.0.
+"""What a conversion asks of a model family: its layout, and how its projections are stored (code of transformers 5.23.0).
 
-A layout recorded in the checkpoint overrides these tables, and so does --from.
+A layout recorded in the checkpoint overrides that of the family, and so does --from.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
+from posenc.configs import ConfigError, spec_of
+from posenc.configs.beside import RECORD
 from posenc.configs.beside import SWITCH as SWITCH
 from posenc.configs.convert.rows import Fused
+from posenc.configs.spec import Layer
 from posenc.frequencies.layouts import Layout
 
 
@@ -16,18 +20,6 @@ def _names(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-INTERLEAVED = _names("""
-    bailing_hybrid blt codegen cohere cohere2 cohere2_moe deepseek_v2 ernie4_5 ernie4_5_moe glm glm4 glm_moe_dsa gptj
-    helium llama4 longcat_flash moonshine moonshine_streaming roformer
-""")
-HALF = _names("""
-    afmoe apertus arcee bitnet cwm dbrx diffllama doge dots1 emu3 esm eurobert exaone4 falcon falcon_h1 flex_olmo
-    gemma gemma2 gemma3 glm4_moe gpt_neox gpt_neox_japanese gpt_oss granite granitemoe granitemoeshared
-    hunyuan_v1_dense hunyuan_v1_moe jais2 jetmoe lfm2 llama mimo_v2_flash minicpm3 minimax minimax_m2 ministral
-    ministral3 mistral mixtral modernbert modernbert_decoder nanochat nemotron olmo olmo2 olmo3 olmoe persimmon phi
-    phi3 phi4_multimodal phimoe qwen2 qwen2_moe qwen2_vl qwen2_5_vl qwen3 qwen3_moe qwen3_next qwen3_vl qwen3_vl_moe
-    qwen3_5 qwen3_5_moe seed_oss smollm3 solar_open stablelm starcoder2 vaultgemma
-""")
 # Their code reads either layout: config.json says which. True if left out.
 SWITCHED = _names("axk1 deepseek_v3 glm4_moe_lite mistral4 youtu")
 
@@ -45,6 +37,7 @@ FUSED: dict[str, Fused] = {
     **dict.fromkeys(("phi3", "phi4_multimodal", "modernbert", "dbrx", "chatglm", "baichuan", "qwen"), "concatenated"),
     "codegen": "blocks",
 }
+SIZES = {"hidden_size": 1024, "num_attention_heads": 16, "num_hidden_layers": 1}  # where a file has none
 UNFIT = {
     "deepseek_v4": "its values rotate too, and its outputs are rotated back",
     "vjepa2": "its code pairs channels in two ways at once",
@@ -53,14 +46,28 @@ UNFIT = {
 }
 
 
-def family(config: dict[str, Any]) -> str:
+def family(config: Mapping[str, Any]) -> str:
     """The model_type, without the suffix of a text part."""
     return str(config.get("model_type", "")).removesuffix("_text")
 
 
-def known_layout(config: dict[str, Any]) -> Layout | None:
-    """The layout of the family's code, if known."""
-    name = family(config)
-    if name in SWITCHED:
-        return "interleaved" if config.get(SWITCH, True) else "half"
-    return "interleaved" if name in INTERLEAVED else "half" if name in HALF else None
+def known_layout(config: Mapping[str, Any]) -> Layout | None:
+    """The layout of the family's code, as its reader says; None if nothing rotates, layers differ or it is not known."""
+    if family(config) in UNFIT:
+        return None
+    plain = {key: value for key, value in config.items() if key != RECORD}
+    try:
+        spec = spec_of(plain)
+    except ConfigError:  # sizes alone are missing, if anything
+        try:
+            spec = spec_of(SIZES | plain)
+        except ConfigError:
+            return None
+    parts = [layers for _, part in spec.walk() if (layers := [layer for layer in part.layers if _layouts(layer)])]
+    causal = [layers for layers in parts if all(layer.causal for layer in layers)]
+    found = {layout for layer in next(iter(causal or parts), []) for layout in _layouts(layer)}
+    return found.pop() if len(found) == 1 else None
+
+
+def _layouts(layer: Layer) -> set[Layout]:
+    return {dict(use.arguments)["layout"] for use in layer.uses if use.rotation and "layout" in dict(use.arguments)}

@@ -10,9 +10,8 @@ from posenc.configs.families.bert import learned_table
 from posenc.configs.families.marian import sinusoid
 from posenc.configs.families.roberta import TOKENS, padded_table
 from posenc.configs.families.vit import CLASS, ON_REQUEST, REGISTERS, image_tower, patch_table
-from posenc.configs.family import family, stack_of
+from posenc.configs.family import family, parts, stack_of
 from posenc.configs.keys import Keys, facts
-from posenc.configs.own_parts import own_parts
 from posenc.configs.patches import RASTER, square_side_of, tower
 from posenc.configs.say import say
 from posenc.configs.spec import Layer, PositionSpec, Use
@@ -214,7 +213,7 @@ def towers(keys: Keys) -> tuple[PositionSpec, ...]:
         weights = (replace(w, key=f"{place}.{w.key}") if w.key == SHARED_NAME else w for w in use.weights)
         return replace(use, weights=tuple(weights))
 
-    specs = own_parts(keys, *TOWERS)
+    specs = parts(keys, *TOWERS)
     names = [weight.key for part in specs for layer in part.layers for use in layer.uses for weight in use.weights]
     if names.count(SHARED_NAME) < 2:
         return specs

@@ -20,17 +20,7 @@ def pocket_tts(keys: Keys) -> PositionSpec:
 
 @family("higgs_audio_v2")
 def higgs_audio_v2(keys: Keys) -> PositionSpec:
-    keys = with_assumed(
-        keys,
-        {
-            "factor": 32.0,
-            "rope_theta": 500000.0,
-            "high_freq_factor": 0.5,
-            "low_freq_factor": 0.125,
-            "original_max_position_embeddings": 1024,
-            "rope_type": "llama3",
-        },
-    )
+    keys = with_assumed(keys)
     return decoder(keys, rope(keys, d_head=head_width(keys)))
 
 

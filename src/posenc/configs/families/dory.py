@@ -8,10 +8,9 @@ from posenc.configs.families.gemma3 import per_kind
 from posenc.configs.family import decoder, family
 from posenc.configs.keys import Keys
 from posenc.configs.say import say
-from posenc.configs.schedule import FULL, SLIDING, sliding_where
+from posenc.configs.schedule import sliding_where
 from posenc.configs.spec import PositionSpec
 
-BASES = {kind: {"rope_type": "default", "rope_theta": base} for kind, base in ((SLIDING, 1e4), (FULL, 1e7))}
 COUNTS = ("num_hidden_layers", "n_input_layers", "n_output_layers", "n_recurrent_layers")
 
 
@@ -36,7 +35,7 @@ def dory(keys: Keys) -> PositionSpec:
             loops=keys.whole("n_recurrent_loops"),
         ),
     )
-    return decoder(keys, None, kinds=kinds, by_kind=per_kind(with_assumed(keys, BASES), kinds))
+    return decoder(keys, None, kinds=kinds, by_kind=per_kind(with_assumed(keys), kinds))
 
 
 def _paired(keys: Keys) -> Keys:

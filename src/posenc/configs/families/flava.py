@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from posenc.configs.families.clip import BETWEEN, towers, with_old_sections
-from posenc.configs.family import family
+from posenc.configs.family import family, parts
 from posenc.configs.keys import Keys
-from posenc.configs.own_parts import own_parts
 from posenc.configs.say import say
 from posenc.configs.spec import Layer, PositionSpec, Use, Weight
 from posenc.support.languages import clauses
@@ -42,9 +41,7 @@ def bridgetower(keys: Keys) -> PositionSpec:
     count = keys.whole("num_hidden_layers")
     layers = (Layer((), "cross_modal", causal=False),) * (2 * count)
     where = say("each part counts its own tokens; cross-modal layers have no positions")
-    return PositionSpec(
-        keys.family, layers=layers, parts=own_parts(keys, "text_config", "vision_config"), coordinates=where
-    )
+    return PositionSpec(keys.family, layers=layers, parts=parts(keys, "text_config", "vision_config"), coordinates=where)
 
 
 @family("flava")
@@ -52,7 +49,7 @@ def flava(keys: Keys) -> PositionSpec:
     """A third stack reads the outputs of the two towers, image before text, and adds no positions."""
     names = ("text_config", "image_config", "multimodal_config", "image_codebook_config")
     where = say("each part counts its own tokens; the third stack adds no positions")
-    return PositionSpec(keys.family, parts=own_parts(with_old_sections(keys, *names), *names), coordinates=where)
+    return PositionSpec(keys.family, parts=parts(with_old_sections(keys, *names), *names), coordinates=where)
 
 
 @family("flava_multimodal_model")

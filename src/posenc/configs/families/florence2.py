@@ -6,9 +6,8 @@ from __future__ import annotations
 
 from posenc.configs.coordinates import LIKE_TEXT
 from posenc.configs.errors import ConfigError
-from posenc.configs.family import family
+from posenc.configs.family import family, parts
 from posenc.configs.keys import Keys
-from posenc.configs.own_parts import own_parts, typed
 from posenc.configs.patches import WITHIN
 from posenc.configs.say import say
 from posenc.configs.spec import Layer, PositionSpec, Use, Weight
@@ -69,7 +68,7 @@ def whole(keys: Keys, name: str) -> tuple[int, ...]:
 @family("florence2")
 def florence2(keys: Keys) -> PositionSpec:
     """The projector's encodings are the uses of the only layer here; it has no attention."""
-    vision = typed(keys, "vision_config").section("vision_config")
+    vision = keys.section("vision_config")
     width, rows = whole(vision, "embed_dim")[-1], vision.whole("max_position_embeddings")
     half = width // 2
     table = (
@@ -102,6 +101,6 @@ def florence2(keys: Keys) -> PositionSpec:
     return PositionSpec(
         keys.family,
         layers=(layer,),
-        parts=own_parts(keys, "text_config", "vision_config"),
+        parts=parts(keys, "text_config", "vision_config"),
         coordinates=clauses(LIKE_TEXT, say("in the projector (row, column, frame), frame 0")),
     )

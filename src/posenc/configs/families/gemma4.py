@@ -31,18 +31,13 @@ def diffusion_gemma_text(keys: Keys) -> PositionSpec:
         keys.warning(
             "use_bidirectional_attention", say("has no effect on the mask: the encoder stays causal if masks are given")
         )
-    return _gemma4(keys, {SLIDING: LOCAL, FULL: PROPORTIONAL}, lambda n: (n + 1) % 6 != 0)
-
-
-LOCAL = {"rope_type": "default", "rope_theta": 10000.0}
-
-PROPORTIONAL = {"rope_type": "proportional", "partial_rotary_factor": 0.25, "rope_theta": 1000000.0}
+    return _gemma4(keys, lambda n: (n + 1) % 6 != 0)
 
 
 @family("gemma4_text", "gemma4_unified_text")
 def gemma4_text(keys: Keys) -> PositionSpec:
     """Every sixth layer and the last are full. The last num_kv_shared_layers use the keys of earlier layers."""
-    spec = _gemma4(keys, {SLIDING: LOCAL, FULL: PROPORTIONAL}, lambda n: (n + 1) % 6 != 0)
+    spec = _gemma4(keys, lambda n: (n + 1) % 6 != 0)
     spec = shared_keys(spec, keys.whole("num_kv_shared_layers", 0, least=0))
     both = keys.text("use_bidirectional_attention", None, among=("all", "vision"))
     if both == "vision":
@@ -63,12 +58,11 @@ def gemma4_text(keys: Keys) -> PositionSpec:
 @family("embedding_gemma2_text")
 def embedding_gemma2_text(keys: Keys) -> PositionSpec:
     """An encoder: all layers are bidirectional; sliding layers see sliding_window tokens on each side."""
-    plain = {SLIDING: LOCAL, FULL: {"rope_type": "default", "rope_theta": 1000000.0}}
-    spec = _gemma4(keys, plain, sliding_pattern(keys, 6))
+    spec = _gemma4(keys, sliding_pattern(keys, 6))
     return bidirectional_within(spec, 2 * keys.whole("sliding_window") + 1)
 
 
-def _gemma4(keys: Keys, assumed: dict[str, Any], slides: Any) -> PositionSpec:
+def _gemma4(keys: Keys, slides: Any) -> PositionSpec:
     kinds = list(sliding_where(keys, slides))
     if kinds[-1] != FULL:
         if keys.has("layer_types"):
@@ -76,11 +70,7 @@ def _gemma4(keys: Keys, assumed: dict[str, Any], slides: Any) -> PositionSpec:
         kinds[-1] = FULL
     widths = _widths(keys, kinds)
     spec = decoder(
-        keys,
-        None,
-        kinds=kinds,
-        by_kind=per_kind(with_assumed(keys, assumed), kinds, d_head=widths),
-        d_head=keys.whole("head_dim"),
+        keys, None, kinds=kinds, by_kind=per_kind(with_assumed(keys), kinds, d_head=widths), d_head=keys.whole("head_dim")
     )
     longrope_of_layers(keys, spec)
     return spec if widths[FULL] == widths[SLIDING] else replace(spec, d_head=None)

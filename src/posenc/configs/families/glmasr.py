@@ -31,8 +31,7 @@ def nemotron3_5_transcribe_asr_audio(keys: Keys) -> PositionSpec:
 
     Over the whole head if it has them without a fraction.
     """
-    half = {"rope_type": "default", "rope_theta": 10000.0, "partial_rotary_factor": 0.5}
-    return _frames(with_assumed(keys, half), partial=True)
+    return _frames(with_assumed(keys), partial=True)
 
 
 @family("lasr_encoder")

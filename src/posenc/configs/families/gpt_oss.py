@@ -14,17 +14,7 @@ from posenc.configs.spec import Layer, PositionSpec
 @family("openai_privacy_filter")
 def openai_privacy_filter(keys: Keys) -> PositionSpec:
     """An encoder: each token attends to sliding_window tokens on each side."""
-    keys = with_assumed(
-        keys,
-        {
-            "rope_type": "yarn",
-            "factor": 32.0,
-            "beta_fast": 32.0,
-            "beta_slow": 1.0,
-            "truncate": False,
-            "original_max_position_embeddings": 4096,
-        },
-    )
+    keys = with_assumed(keys)
     d_head, side = head_width(keys), keys.whole("sliding_window")
     keys.note(
         "sliding_window",
@@ -38,30 +28,12 @@ def openai_privacy_filter(keys: Keys) -> PositionSpec:
 @family("cwm")
 def cwm(keys: Keys) -> PositionSpec:
     """Layers 0, 4, 8, … are full. Scaled as Llama 3.1 by default."""
-    keys = with_assumed(
-        keys,
-        {
-            "rope_theta": 1000000.0,
-            "factor": 16.0,
-            "high_freq_factor": 4.0,
-            "low_freq_factor": 1.0,
-            "original_max_position_embeddings": 8192,
-            "rope_type": "llama3",
-        },
-    )
+    keys = with_assumed(keys)
     return decoder(keys, rope(keys, d_head=head_width(keys)), kinds=sliding_where(keys, lambda n: n % 4 != 0))
 
 
 @family("gpt_oss")
 def gpt_oss(keys: Keys) -> PositionSpec:
     """Every second layer is full, the first slides. YaRN by default; half pairs."""
-    yarn = {
-        "rope_type": "yarn",
-        "factor": 32.0,
-        "beta_fast": 32.0,
-        "beta_slow": 1.0,
-        "truncate": False,
-        "original_max_position_embeddings": 4096,
-    }
-    keys = with_assumed(keys, yarn)
+    keys = with_assumed(keys)
     return decoder(keys, rope(keys, d_head=head_width(keys)), kinds=sliding_where(keys, lambda n: n % 2 == 0))

@@ -6,9 +6,8 @@ import re
 
 from posenc.configs.coordinates import LIKE_TEXT
 from posenc.configs.errors import ConfigError
-from posenc.configs.family import family
+from posenc.configs.family import family, parts
 from posenc.configs.keys import Keys
-from posenc.configs.own_parts import own_parts
 from posenc.configs.say import say
 from posenc.configs.spec import Layer, PositionSpec, Use, Weight
 from posenc.support.languages import clauses
@@ -45,7 +44,7 @@ def granite4_vision(keys: Keys) -> PositionSpec:
         "downsample_rate",
         say("windows of {side} × {side} patches, counted from 0 in each; the queries have no positions", side=side),
     )
-    inside = own_parts(keys, "text_config", "vision_config", "qformer_config")
+    inside = parts(keys, "text_config", "vision_config", "qformer_config")
     return PositionSpec(
         keys.family,
         layers=tuple(layers),

@@ -36,13 +36,7 @@ def lfm3(keys: Keys) -> PositionSpec:
     kinds = schedule(
         keys, lambda n: FULL if n % 4 == 2 else SLIDING if n and n % 4 == 0 else "conv", (FULL, SLIDING, "conv")
     )
-    keys = with_assumed(
-        keys,
-        {
-            SLIDING: {"rope_type": "default", "rope_theta": 10000.0},
-            FULL: {"rope_type": "proportional", "rope_theta": 1000000.0, "partial_rotary_factor": 0.5},
-        },
-    )
+    keys = with_assumed(keys)
     settings_by_kind(keys, (SLIDING, FULL))
     kept = attention_among(keys, kinds, ("conv",), CONV)
     by_kind = {

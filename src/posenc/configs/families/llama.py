@@ -62,15 +62,7 @@ def nanochat(keys: Keys) -> PositionSpec:
 @family("apertus", "apertus1p5_text")
 def apertus(keys: Keys) -> PositionSpec:
     """By default scaled as Llama 3.1 with base 12 000 000."""
-    llama3 = {
-        "rope_type": "llama3",
-        "rope_theta": 12000000.0,
-        "factor": 8.0,
-        "original_max_position_embeddings": 8192,
-        "low_freq_factor": 1.0,
-        "high_freq_factor": 4.0,
-    }
-    return decoder(keys, rope(with_assumed(keys, llama3), d_head=head_width(keys)), kinds=same_kind(keys))
+    return decoder(keys, rope(with_assumed(keys), d_head=head_width(keys)), kinds=same_kind(keys))
 
 
 @family("dbrx")

@@ -21,7 +21,7 @@ CHUNKED = "chunked_attention"
 def beam(keys: Keys) -> PositionSpec:
     """Rotary settings for each kind of layer; null means no rotation, and queries scaled by position instead."""
     labels = (SLIDING, FULL)
-    keys = with_assumed(keys, {SLIDING: {"rope_type": "default", "rope_theta": 10000.0}, FULL: None})
+    keys = with_assumed(keys)
     kinds = schedule(keys, lambda n: SLIDING if (n + 1) % 6 and n + 1 < keys.whole("num_hidden_layers") else FULL)
     settings_by_kind(keys, labels)
     for kind in set(kinds) & set(labels):

@@ -3,49 +3,10 @@
 from __future__ import annotations
 
 from posenc.configs.coordinates import LIKE_TEXT
-from posenc.configs.family import family
+from posenc.configs.family import family, parts
 from posenc.configs.keys import Keys, facts
-from posenc.configs.own_parts import own_parts
 from posenc.configs.say import say
 from posenc.configs.spec import PositionSpec
-
-SECTIONS = {
-    "llava": (),
-    "aria": (),
-    "aya_vision": (),
-    "blip-2": ("qformer_config",),
-    "cohere2_vision": (),
-    "deepseek_vl": (),
-    "deepseek_vl_hybrid": ("high_res_vision_config",),
-    "fast_vlm": (),
-    "got_ocr2": (),
-    "hyperclovax_vision_v2": (),
-    "idefics2": ("perceiver_config",),
-    "idefics3": (),
-    "instructblip": ("qformer_config",),
-    "instructblipvideo": ("qformer_config",),
-    "internvl": (),
-    "janus": ("vq_config",),
-    "kosmos-2": (),
-    "kosmos-2.5": (),
-    "lfm2_vl": (),
-    "lfm3_vl": (),
-    "lighton_ocr": (),
-    "llava_next": (),
-    "llava_next_video": (),
-    "llava_onevision": (),
-    "ovis2": (),
-    "perception_lm": (),
-    "pp_chart2table": (),
-    "qianfan_ocr": (),
-    "smolvlm": (),
-    "vipllava": (),
-}  # sections beside text_config and vision_config
-
-
-@family(*SECTIONS)
-def llava(keys: Keys) -> PositionSpec:
-    return together(keys, "text_config", "vision_config", *SECTIONS[keys.family])
 
 
 @family("video_llava")
@@ -89,7 +50,7 @@ def fuyu(keys: Keys) -> PositionSpec:
 
 
 def together(keys: Keys, *names: str) -> PositionSpec:
-    return PositionSpec(keys.family, parts=own_parts(keys, *names), coordinates=LIKE_TEXT)
+    return PositionSpec(keys.family, parts=parts(keys, *names), coordinates=LIKE_TEXT)
 
 
 def named(keys: Keys, section: str, **types: str) -> Keys:

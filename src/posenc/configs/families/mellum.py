@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 from posenc.configs.assumed import with_assumed
 from posenc.configs.errors import ConfigError
@@ -12,21 +11,21 @@ from posenc.configs.family import decoder, family
 from posenc.configs.keys import Keys
 from posenc.configs.rotary import within_settings
 from posenc.configs.say import say
-from posenc.configs.schedule import FULL, SLIDING, sliding_where
+from posenc.configs.schedule import sliding_where
 from posenc.configs.spec import PositionSpec, Use
 
 
 @family("laguna")
 def laguna(keys: Keys) -> PositionSpec:
     """All layers are full unless layer_types is set; full layers rotate half of the head."""
-    keys = with_assumed(keys, {FULL: unscaled(500000.0, 0.5), SLIDING: unscaled(10000.0, 1.0)})
+    keys = with_assumed(keys)
     kinds = sliding_where(keys, lambda n: False)
     return decoder(keys, None, kinds=kinds, by_kind=per_kind(keys, kinds, partial=True))
 
 
 @family("mellum")
 def mellum(keys: Keys) -> PositionSpec:
-    keys = with_assumed(within_settings(keys), {FULL: unscaled(500000.0), SLIDING: unscaled(10000.0)})
+    keys = with_assumed(within_settings(keys))
     kinds = sliding_where(keys, lambda n: False)
     return decoder(keys, None, kinds=kinds, by_kind=per_kind(keys, kinds, partial=True))
 
@@ -37,7 +36,7 @@ def mimo_v2_flash(keys: Keys) -> PositionSpec:
 
     sliding_window_size counts the tokens before the query, without the query.
     """
-    keys = with_assumed(keys, {FULL: unscaled(5000000.0, 0.334), SLIDING: unscaled(10000.0, 0.334)})
+    keys = with_assumed(keys)
     kinds = sliding_where(keys, lambda n: n != 0 and (n + 1) % 6 != 0)
     before = keys.whole("sliding_window_size", None)
     uses: dict[str, Use | None] = {}
@@ -63,7 +62,7 @@ def zaya(keys: Keys) -> PositionSpec:
     Short convolutions over queries and keys come first
     and depend on order too."""
     kinds = sliding_where(keys, lambda n: False, ("hybrid", "hybrid_sliding"))
-    keys = with_assumed(keys, {"hybrid": unscaled(5000000.0, 0.5), "hybrid_sliding": unscaled(10000.0, 0.5)})
+    keys = with_assumed(keys)
     keys.note("cca_time0", say("queries, keys and values pass short causal convolutions before the rotation"))
     uses = per_kind(keys, kinds, known=("hybrid", "hybrid_sliding"), partial=True)
     spec = decoder(keys, None, kinds=kinds, by_kind=uses)
@@ -74,7 +73,3 @@ def zaya(keys: Keys) -> PositionSpec:
         spec,
         layers=tuple(replace(layer, window=window if layer.kind == "hybrid_sliding" else None) for layer in spec.layers),
     )
-
-
-def unscaled(base: float, fraction: float | None = None) -> dict[str, Any]:
-    return {"rope_type": "default", "rope_theta": base} | ({} if fraction is None else {"partial_rotary_factor": fraction})

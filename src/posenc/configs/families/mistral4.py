@@ -71,18 +71,7 @@ def mistral_large4_text(keys: Keys) -> PositionSpec:
     """
     count = keys.whole("num_hidden_layers")
     kinds = keys.names("layer_types", None, length=count) or ["indexed_attention"] * count
-    keys = with_assumed(
-        keys,
-        {
-            "rope_type": "yarn",
-            "rope_theta": 10000.0,
-            "factor": 2048.0,
-            "original_max_position_embeddings": 512,
-            "beta_fast": 32.0,
-            "beta_slow": 1.0,
-            "attention_factor": 1.0,
-        },
-    )
+    keys = with_assumed(keys)
     turning = keys.numbers("no_rope_layers", None, length=count)
     if turning is None:
         every = keys.whole("no_rope_layer_interval", 4)

@@ -76,7 +76,7 @@ def moonshine_streaming(keys: Keys) -> PositionSpec:
     """RoPE in the decoder; a learned table is added to the encoder's output before cross-attention."""
     silent = not (keys.has("rope_parameters") or keys.has("rope_scaling"))
     (encoder,) = parts(keys, "encoder_config")
-    keys = with_assumed(keys, {"rope_type": "default", "rope_theta": 10000.0, "partial_rotary_factor": 0.8})
+    keys = with_assumed(keys)
     d_head = head_width(keys)
     use = rope(keys, d_head=d_head, layout="interleaved", partial=True, partial_default=0.8 if silent else 1.0)
     rows = keys.whole("max_position_embeddings")

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from posenc.configs.coordinates import EACH_PART
 from posenc.configs.families.t5 import bucketed
 from posenc.configs.family import family
 from posenc.configs.keys import Keys
-from posenc.configs.own_parts import own_parts
 from posenc.configs.patches import tower
 from posenc.configs.say import say
 from posenc.configs.spec import Layer, PositionSpec, Use, Weight
@@ -56,8 +54,3 @@ def pix2struct_text_model(keys: Keys) -> PositionSpec:
         d_head=keys.whole("d_kv"),
         n_heads=keys.whole("num_heads"),
     )
-
-
-@family("pix2struct")
-def pix2struct(keys: Keys) -> PositionSpec:
-    return PositionSpec(keys.family, parts=own_parts(keys, "text_config", "vision_config"), coordinates=EACH_PART)

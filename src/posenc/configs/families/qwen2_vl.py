@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from posenc.configs.assumed import unscaled_only, with_assumed
-from posenc.configs.coordinates import VIDEO_CLIPS, VIDEO_FRAMES, VIDEO_SECONDS
+from posenc.configs.coordinates import VIDEO_CLIPS, VIDEO_SECONDS
 from posenc.configs.errors import ConfigError
 from posenc.configs.family import decoder, family, head_width, parts, read_section
 from posenc.configs.keys import Keys
@@ -179,7 +179,7 @@ def qwen3_vl_text(keys: Keys) -> PositionSpec:
 @family("cosmos3_edge_text")
 def cosmos3_edge_text(keys: Keys) -> PositionSpec:
     """The class accepts the type "default" only, and needs sections that sum to half of head_dim."""
-    keys = with_assumed(keys, {"rope_type": "default", "rope_theta": 100000000.0, "mrope_section": [24, 20, 20]})
+    keys = with_assumed(keys)
     for name in ("rope_parameters", "rope_scaling"):
         if keys.has(name) and "mrope_section" not in keys.table(name):
             keys.error(f"{name}.mrope_section", say("missing: the class requires it and fails"))
@@ -259,20 +259,6 @@ def _among_linear(keys: Keys, use: Use | None, attention: str) -> PositionSpec:
     return replace(spec, layers=layers)
 
 
-@family("qwen3_vl", "qwen3_vl_moe", "qwen3_5", "qwen3_5_moe", "qwen4_exp", "cohere_compass")
-def qwen3_vl(keys: Keys) -> PositionSpec:
-    return PositionSpec(
-        keys.family, parts=parts(_with_vision_type(keys), "text_config", "vision_config"), coordinates=VIDEO_FRAMES
-    )
-
-
-@family("cosmos3_omni")
-def cosmos3_omni(keys: Keys) -> PositionSpec:
-    """The vision encoder is Qwen3-VL's, whatever model_type its section has."""
-    named = with_section_type(keys, "vision_config", "qwen3_vl_vision")
-    return PositionSpec(keys.family, parts=parts(named, "text_config", "vision_config"), coordinates=VIDEO_FRAMES)
-
-
 @family("qwen2_vl")
 def qwen2_vl(keys: Keys) -> PositionSpec:
     return _with_flat_text(keys, VIDEO_CLIPS)
@@ -295,19 +281,13 @@ def with_section_type(keys: Keys, section: str, model_type: str) -> Keys:
     return keys.replaced({section: {**keys.table(section), "model_type": model_type}})
 
 
-def _with_vision_type(keys: Keys) -> Keys:
-    """Old files give the vision section the model_type of the whole model."""
-    old = keys.table("vision_config").get("model_type") == keys.family
-    return with_section_type(keys, "vision_config", f"{keys.family}_vision") if old else keys
-
-
 def text_is_flat(config: Mapping[str, Any]) -> bool:
     """Whether a file has the text model's keys beside vision_config, as published ones, not in a section of their own."""
     return config.get("model_type") in ("qwen2_vl", "qwen2_5_vl", "paddleocr_vl") and "text_config" not in config
 
 
 def _with_flat_text(keys: Keys, coordinates: Words) -> PositionSpec:
-    vision = parts(_with_vision_type(keys), "vision_config")
+    vision = parts(keys, "vision_config")
     if not text_is_flat(keys.data):
         return PositionSpec(keys.family, parts=(*parts(keys, "text_config"), *vision), coordinates=coordinates)
     flat: dict[str, Any] = {key: value for key, value in keys.data.items() if key != "vision_config"}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from posenc.configs.family import family, parts, stack_of
+from posenc.configs.family import family, stack_of
 from posenc.configs.keys import Keys
 from posenc.configs.patches import RASTER, even_head, grid, side_of, square_side_of
 from posenc.configs.say import say
@@ -127,9 +127,3 @@ def sam_mask_decoder(keys: Keys) -> PositionSpec:
     layers = (Layer((_fourier(keys),), "two_way", causal=False),) * keys.whole("num_hidden_layers")
     last = Layer((_fourier(keys),), "token_to_image", causal=False)
     return PositionSpec(keys.family, layers=(*layers, last), coordinates=PLACES, d_model=keys.whole("hidden_size"))
-
-
-@family("sam", "sam_hq")
-def sam(keys: Keys) -> PositionSpec:
-    """One random matrix for prompts and image positions, sized by vision_config."""
-    return PositionSpec(keys.family, parts=parts(keys, "vision_config", "prompt_encoder_config", "mask_decoder_config"))

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from posenc.configs.errors import ConfigError
-from posenc.configs.family import decoder, family, parts
+from posenc.configs.family import decoder, family
 from posenc.configs.keys import Keys
 from posenc.configs.rotary import rope, within_settings
 from posenc.configs.say import say
@@ -104,14 +104,3 @@ def _listed(keys: Keys, name: str, kinds: Sequence[str]) -> tuple[float, ...] | 
 def _with_parameters(keys: Keys, settings: Mapping[str, Any]) -> Keys:
     dropped = ("rope_theta", "rope_scaling", "partial_rotary_factors")
     return keys.replaced({"rope_parameters": dict(settings)}, without=dropped)
-
-
-@family("step3p7")
-def step3p7(keys: Keys) -> PositionSpec:
-    """The parts have Step 3.7's own model types, whatever the file says."""
-    plain = keys.replaced({name: _untyped(value) for name, value in keys.data.items()})
-    return PositionSpec(keys.family, parts=parts(plain, text_config="step3p5", vision_config="step3p5_vision"))
-
-
-def _untyped(value: Any) -> Any:
-    return {key: inner for key, inner in value.items() if key != "model_type"} if isinstance(value, Mapping) else value

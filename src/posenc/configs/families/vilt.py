@@ -7,7 +7,6 @@ from posenc.configs.families.layoutlm import embedded
 from posenc.configs.families.vit import CLASS
 from posenc.configs.family import family, parts, stack_of
 from posenc.configs.keys import Keys
-from posenc.configs.own_parts import own_parts, typed
 from posenc.configs.patches import RASTER, grid, side_of
 from posenc.configs.say import say
 from posenc.configs.spec import Layer, PositionSpec, Use, Weight
@@ -107,7 +106,7 @@ def git(keys: Keys) -> PositionSpec:
         ),
     )
     if frames is not None:
-        width = typed(keys, "vision_config").section("vision_config").whole("hidden_size")
+        width = keys.section("vision_config").whole("hidden_size")
         use = Use(
             "encodings.learned.Learned",
             (("d_model", width), ("max_positions", frames)),
@@ -121,6 +120,6 @@ def git(keys: Keys) -> PositionSpec:
         keys,
         layers,
         length=None,
-        parts=(*inside, *own_parts(keys, "vision_config")),
+        parts=(*inside, *parts(keys, "vision_config")),
         coordinates=say("patches, without positions here, then words"),
     )

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from posenc.configs import ConfigError, PositionSpec, Rotation, spec_of
+from posenc.configs.families.llama import NORMALISED
 from posenc.configs.families.qwen2_vl import text_is_flat
 from posenc.configs.report.extension_methods import METHODS, SETTINGS, remarks
 from posenc.configs.report.limit import limit, scaling
@@ -196,6 +197,8 @@ def _extension(
     settings, note = SETTINGS[method](rotation, trained, factor)
     fragment, changed = _changed(config, spec, rotation, settings, length, trained)
     more = remarks(rotation, settings)
+    if any(remark.words.en.endswith(NORMALISED.en) for remark in spec.remarks) and method in ("yarn", "longrope"):
+        note = NORMALISED  # the note of the method is about that scale
     now = rotation_to_change(changed)
     if now.width != rotation.width:
         raise ConfigError(say("rope_parameters: other pairs would turn than in this model"))

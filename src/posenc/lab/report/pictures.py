@@ -9,7 +9,7 @@ from __future__ import annotations
 import io
 import warnings
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from posenc.lab.findings.titles import main_task
 from posenc.lab.findings.wording import counted_seeds
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 ENDING: dict[Language, str] = {"en": "", "zh": ".zh-CN"}
 FONTS = ["system-ui", "Segoe UI", "Roboto", "Noto Sans", "PingFang SC", "Microsoft YaHei", "DejaVu Sans"]
-STYLE = {"svg.fonttype": "none", "svg.hashsalt": "posenc", "font.family": "sans-serif", "font.sans-serif": FONTS}
+STYLE: dict[Any, Any] = {"svg.fonttype": "none", "svg.hashsalt": "posenc", "font.family": "sans-serif", "font.sans-serif": FONTS}
 
 
 def pictures(findings: Findings) -> dict[str, bytes]:
@@ -90,14 +90,16 @@ def draw(axes: Axes, chart: Chart, names: Sequence[str], language: Language, thi
         name = f"{series.name.in_language(language)} {series.note.in_language(language)}".rstrip()
         x, y, _ = zip(*series.points, strict=True)
         newcomer = bool(series.arm) and series.arm == thick
-        kept = {"color": colour, "label": name, "linewidth": 2.6 if newcomer else 1.4, "zorder": 2 + newcomer}
+        kept: dict[str, Any] = {"color": colour, "label": name, "linewidth": 2.6 if newcomer else 1.4, "zorder": 2 + newcomer}
         if len(x) > 1 or not series.arm:
             axes.plot(x, y, linestyle=dash, **kept)
         else:
             axes.plot(x, y, "o", markersize=6, markerfacecolor="white" if series.kind == charts.OFF else colour, **kept)
         if alone:
-            offset = {"xytext": (7, -11 if place % 2 else 4), "textcoords": "offset points"}
-            axes.annotate(name, (x[0], y[0]), color=colour, fontsize=8, parse_math=False, **offset)
+            by = (7, -11 if place % 2 else 4)
+            axes.annotate(
+                name, (x[0], y[0]), xytext=by, textcoords="offset points", color=colour, fontsize=8, parse_math=False
+            )
         dots = [(at, seed) for at, _, seeds in series.points for seed in seeds]
         if dots:
             axes.plot(*zip(*dots, strict=True), ".", color=colour, markersize=3.5, alpha=0.6)

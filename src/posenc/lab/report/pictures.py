@@ -29,7 +29,12 @@ if TYPE_CHECKING:
 
 ENDING: dict[Language, str] = {"en": "", "zh": ".zh-CN"}
 FONTS = ["system-ui", "Segoe UI", "Roboto", "Noto Sans", "PingFang SC", "Microsoft YaHei", "DejaVu Sans"]
-STYLE: dict[Any, Any] = {"svg.fonttype": "none", "svg.hashsalt": "posenc", "font.family": "sans-serif", "font.sans-serif": FONTS}
+STYLE: dict[Any, Any] = {
+    "svg.fonttype": "none",
+    "svg.hashsalt": "posenc",
+    "font.family": "sans-serif",
+    "font.sans-serif": FONTS,
+}
 
 
 def pictures(findings: Findings) -> dict[str, bytes]:
@@ -90,7 +95,12 @@ def draw(axes: Axes, chart: Chart, names: Sequence[str], language: Language, thi
         name = f"{series.name.in_language(language)} {series.note.in_language(language)}".rstrip()
         x, y, _ = zip(*series.points, strict=True)
         newcomer = bool(series.arm) and series.arm == thick
-        kept: dict[str, Any] = {"color": colour, "label": name, "linewidth": 2.6 if newcomer else 1.4, "zorder": 2 + newcomer}
+        kept: dict[str, Any] = {
+            "color": colour,
+            "label": name,
+            "linewidth": 2.6 if newcomer else 1.4,
+            "zorder": 2 + newcomer,
+        }
         if len(x) > 1 or not series.arm:
             axes.plot(x, y, linestyle=dash, **kept)
         else:

@@ -30,13 +30,13 @@ export const add: Chapter = {
   question: both("What can the model still read from the sum?", "从这个和里，模型还能读出什么？"),
   answers: [both("only the word", "只有词"), both("only the position", "只有位置"), both("both", "两者都能"), both("neither", "都不能")],
   right: 2,
-  verdict: both("Both. In so many numbers, a word and a position point in almost unrelated directions: here at an angle of {angle} degrees.", "两者都能。数一多，词与位置的方向几乎互不相干：这里的夹角是 {angle} 度。"),
+  verdict: both("Both. In so many numbers, a word and a position point in almost unrelated directions: here at an angle of {angle} degrees, where 90 is no relation.", "两者都能。数一多，词与位置的方向几乎互不相干：这里的夹角是 {angle} 度，90 度就是毫不相干。"),
   before: both("“{word}” at position {p}: two rows of numbers become one.", "“{word}”在位置 {p}：两行数变成一行。"),
   after: both(
     "The sum is {own} % like “{word}” and at most {other} % like any other word. Of all {length} positions it is most like position {found}.",
     "和与“{word}”的相似度是 {own}%，与别的词最多 {other}%。在全部 {length} 个位置里，它最像位置 {found}。",
   ),
-  next: both("But a score of two sums also mixes words with positions, and it changes when both words move on together.", "但两个和的分数会把词与位置混在一起；两个词一起后移，分数也会变。"),
+  next: both("Attention compares two words by a score. Computed from such sums, it mixes words with positions, and it changes when both words move on together.", "注意力用一个分数来比较两个词。用这样的和来算，分数会把词与位置混在一起；两个词一起后移，分数也会变。"),
   views: ["shift", "similarity", "terms", "paths"],
   draw,
 };

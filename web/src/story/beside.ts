@@ -35,17 +35,17 @@ export const beside: Chapter = {
   title: both("Write the distance beside the score", "把距离写在分数旁边"),
   found: both("With ALiBi, near words keep their weight", "用 ALiBi，近处的词权重不变"),
   need: both(
-    "Other methods leave the words alone and change the score by the distance. ALiBi subtracts a little for each word in between. Drag the beginning of the text.",
-    "另一类方法不动词本身，而是按距离改变分数。ALiBi 每隔一个词就减一点。拖动文本的开头。",
+    "Other methods leave the words alone and change the score by the distance. ALiBi subtracts a little for each word in between; the small curves show what four methods write. Drag the beginning of the text.",
+    "另一类方法不动词本身，而是按距离改变分数。ALiBi 每隔一个词就减一点；几条小曲线是四种方法各写了什么。拖动文本开头的圆点。",
   ),
   question: both("Training showed {trained} words. The text gets {times} times as long. How much weight do the nearest {trained} words keep with ALiBi?", "训练时有 {trained} 个词。文本长到 {times} 倍。用 ALiBi，最近的 {trained} 个词还有多少权重？"),
   answers: [both("about an eighth", "约八分之一"), both("about half", "约一半"), both("almost all", "几乎全部")],
   right: 2,
-  verdict: both("Almost all. Without a bias it is an eighth.", "几乎全部。没有偏置时只剩八分之一。"),
-  before: both("In a text of {n} words, ALiBi gives the nearest {trained} words {alibi} % of the weight; without a bias they get {even} %.", "{n} 个词的文本里，ALiBi 给最近 {trained} 个词 {alibi}% 的权重；没有偏置时是 {even}%。"),
+  verdict: both("Almost all. Without this penalty it is an eighth.", "几乎全部。没有这种惩罚时只剩八分之一。"),
+  before: both("In a text of {n} words, ALiBi gives the nearest {trained} words {alibi} % of the weight; without this penalty they get {even} %.", "{n} 个词的文本里，ALiBi 给最近 {trained} 个词 {alibi}% 的权重；没有这种惩罚时是 {even}%。"),
   after: both(
-    "In a text of {n} words, ALiBi gives the nearest {trained} words {alibi} % of the weight; without a bias they get {even} %. So a model with ALiBi sees on long text what it saw in training, and hardly the rest.",
-    "{n} 个词的文本里，ALiBi 给最近 {trained} 个词 {alibi}% 的权重；没有偏置时是 {even}%。所以用 ALiBi 的模型在长文本上看到的与训练时一样，远处几乎不看。",
+    "In a text of {n} words, ALiBi gives the nearest {trained} words {alibi} % of the weight; without this penalty they get {even} %. So a model with ALiBi sees on long text what it saw in training, and hardly the rest.",
+    "{n} 个词的文本里，ALiBi 给最近 {trained} 个词 {alibi}% 的权重；没有这种惩罚时是 {even}%。所以用 ALiBi 的模型在长文本上看到的与训练时一样，远处几乎不看。",
   ),
   next: both("RoPE has no such penalty. What breaks when its text gets too long?", "RoPE 没有这样的惩罚。文本太长时，它坏在哪里？"),
   views: ["bias", "compare"],
@@ -90,7 +90,7 @@ function draw(scene: Scene): Drawn {
   const svg = s("svg", { viewBox: `0 0 ${width} ${height}`, height, role: "group", "aria-label": t(both("Attention by distance", "按距离的注意力")), style: "--c: var(--alibi)" },
     s("rect", { class: "marked", x: X(TRAINED - 1) - wide / 2, y: first - 4, width: TRAINED * wide, height: line - first + 4, "data-part": "trained alibi even" }),
     s("g", { "data-part": "alibi" }, s("text", { x: left, y: first - 8, class: "named" }, t(both("weight with ALiBi", "用 ALiBi 的权重"))), above.path),
-    s("g", { "data-part": "even" }, s("text", { x: left, y: second - 8, class: "strong" }, t(both("weight without a bias", "没有偏置的权重"))), below.path),
+    s("g", { "data-part": "even" }, s("text", { x: left, y: second - 8, class: "strong" }, t(both("weight without a penalty", "没有惩罚的权重"))), below.path),
     s("path", { d: `M${left} ${line}H${right}`, class: "hair" }), text, length, back, ...panels.map(({ element }) => element), start);
   figure.append(svg);
 
@@ -135,7 +135,7 @@ function draw(scene: Scene): Drawn {
     numbers() {
       const n = Math.round(state.n);
       const [alibi, even] = [weights(n, SLOPE), weights(n, 0)];
-      return { head: [both("words back", "往前第几个词"), both("weight with ALiBi", "用 ALiBi 的权重"), both("weight without a bias", "没有偏置的权重")], rows: Array.from({ length: n }, (_, d) => [String(d), alibi[d]!, even[d]!]) };
+      return { head: [both("words back", "往前第几个词"), both("weight with ALiBi", "用 ALiBi 的权重"), both("weight without a penalty", "没有惩罚的权重")], rows: Array.from({ length: n }, (_, d) => [String(d), alibi[d]!, even[d]!]) };
     },
     python: () => `import posenc
 import torch

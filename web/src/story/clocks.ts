@@ -34,10 +34,10 @@ export const clocks: Chapter = {
   verdict: both("Two: one on the way up and one on the way down.", "两个：上去时一个，下来时一个。"),
   before: both("At position {position} the tip is {sin} high, and the bits are {bits}.", "在位置 {position}，针尖的高度是 {sin}，比特是 {bits}。"),
   after: both(
-    "Positions {position} and {other} are both {sin} high. How far the tip is to the right tells them apart: {cos} here, {othercos} there. So each clock gives two numbers, the sine and the cosine.",
-    "位置 {position} 和 {other} 的高度都是 {sin}。针尖向右的距离把它们分开：这里是 {cos}，那里是 {othercos}。所以每个时钟给两个数：正弦和余弦。",
+    "Positions {position} and {other} are both {sin} high. How far the tip is to the right (negative: to the left) tells them apart: {cos} here, {othercos} there. So each clock gives two numbers, the sine and the cosine.",
+    "位置 {position} 和 {other} 的高度都是 {sin}。看针尖偏右多少（偏左为负）就能分开：这里是 {cos}，那里是 {othercos}。所以每个时钟给两个数：正弦和余弦。",
   ),
-  next: both("One clock repeats after {period} words. Slower clocks beside it do not.", "一个时钟每 {period} 个词就重复。旁边更慢的时钟不会。"),
+  next: both("One clock repeats after {period} words. Slower clocks repeat later.", "一个时钟每 {period} 个词就重复。更慢的时钟要更久才重复。"),
   views: ["binary"],
   draw,
 };
@@ -75,7 +75,7 @@ function draw(scene: Scene): Drawn {
     part("frame sin cos other othercos position", s("circle", { cx, cy, r, class: "hair" }), s("path", { class: "hair", d: `M${cx - r} ${cy}H${end}` })),
     part("sin position other", s("path", { d: wave(height), class: "line" }), named(narrow ? end : X(0.75 * PERIOD), Y(-1) + (narrow ? 15 : -12), narrow ? "end" : "middle", t(both("height: sine", "高度：正弦")))),
     cosine, part("position other", ...texts), part("sin", level, wall), part("cos", floor), part("othercos", otherFloor), other, part("position sin cos", drop, hand, dot, tip),
-    part("bits position", s("text", { x: narrow ? 0 : left, y: base }, narrow ? t(both("words a turn: 16, 8, 4, 2; lower half: bit 1", "每圈的词数：16、8、4、2；下半圈：比特 1"))
+    part("bits position", s("text", { x: narrow ? 0 : left, y: base }, narrow ? t(both("one turn in 16, 8, 4, 2 words; bit 1: hand in the lower half", "16、8、4、2 个词转一圈；指针在下半圈时比特是 1"))
       : t(both("clocks that turn once in 16, 8, 4 and 2 words: a bit is 1 while the hand is in the lower half", "每 16、8、4、2 个词转一圈的时钟：指针在下半圈时，比特是 1"))), ...small.map(({ group }) => group)));
   figure.append(svg);
 

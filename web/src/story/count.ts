@@ -21,14 +21,14 @@ export const count: Chapter = {
     "Give each word its number: 0, 1, 2 … Or give it its share of the text, from 0 for the first word to 1 for the last. Drag the end of the text.",
     "给每个词一个编号：0、1、2……或者给它在全文里的比例，从第一个词的 0 到最后一个词的 1。拖动文本的末尾。",
   ),
-  question: both("The text has {n} words, and word {p} has the share {share}. Then the text gets twice as long. What share has word {p} now?", "文本有 {n} 个词，第 {p} 个词的比例是 {share}。文本变成两倍长，这个词的比例变成多少？"),
+  question: both("The text has {n} words, and the word with the number {p} has the share {share}. Then the text gets about twice as long. What share has this word now?", "文本有 {n} 个词，编号 {p} 的词的比例是 {share}。文本变成约两倍长，这个词的比例变成多少？"),
   answers: [both("the same", "不变"), both("half of it", "一半"), both("twice as much", "两倍")],
   right: 1,
   verdict: both("Half of it, though the word has not moved.", "一半，可这个词并没有动。"),
-  before: both("In a text of {n} words the last one has the number {last}. A word's own numbers stay below {size}.", "{n} 个词的文本里，最后一个词的编号是 {last}。词自己的数都不超过 {size}。"),
+  before: both("In a text of {n} words the last one has the number {last}. In the model a word is a list of numbers, and these stay below {size}.", "{n} 个词的文本里，最后一个词的编号是 {last}。在模型里，一个词是一串数，这些数都不超过 {size}。"),
   after: both(
-    "In a text of {n} words, word {p} has the share {share}, and neighbours differ by {step}. The last count is {last}, while a word's own numbers stay below {size}.",
-    "{n} 个词的文本里，第 {p} 个词的比例是 {share}，相邻的词相差 {step}。最后一个编号是 {last}，而词自己的数都不超过 {size}。",
+    "In a text of {n} words, the word with the number {p} has the share {share}, and neighbours differ by {step}. The last count is {last}, while the numbers that stand for a word in the model stay below {size}.",
+    "{n} 个词的文本里，编号 {p} 的词的比例是 {share}，相邻的词相差 {step}。最后一个编号是 {last}，而模型里代表一个词的数都不超过 {size}。",
   ),
   next: both("Needed: numbers that stay small, and that say the same at the same position of every text.", "需要的是：总是不大的数，并且在任何文本的同一位置都相同。"),
   views: ["binary"],
@@ -57,7 +57,7 @@ function draw(scene: Scene): Drawn {
   const svg = s("svg", { viewBox: `0 0 ${width} ${height}`, height, role: "group", "aria-label": t(both("Counts and shares of the words", "词的编号和比例")), style: "--c: var(--ink)" },
     s("g", { "data-part": "last size" }, ...axis(count, [0, MOST - 1], t(both("the count", "编号")))),
     s("g", { "data-part": "size" }, s("rect", { class: "marked", x: left, y: count(size), width: right - left, height: count(0) - count(size) }),
-      s("text", { x: right, y: count(size) - 6, "text-anchor": "end" }, t(narrow ? both("a word's own numbers", "词自己的数") : both("a word's own numbers: no larger than this", "词自己的数不会比这更大")))),
+      s("text", { x: right, y: count(size) - 6, "text-anchor": "end" }, t(narrow ? both("numbers of a word", "代表词的数") : both("the numbers that stand for a word: no larger than this", "代表词的数不会比这更大")))),
     s("g", { "data-part": "share step p" }, ...axis(share, [0, 1], t(both("the share", "比例")))));
   const [counts, shares] = [s("g", { "data-part": "last n" }), s("g", { "data-part": "share step" })];
   const trail = s("g", { "data-part": "share p" });
@@ -81,7 +81,7 @@ function draw(scene: Scene): Drawn {
     set(ring, { cx: X(P), cy: share(at) });
     set(drop, { d: `M${X(P)} ${share(at) + 8}V${line}` });
     set(one, { x: X(P) + 13, y: share(at) + 5 });
-    one.textContent = t(both(`word ${P}: ${at.toFixed(2)}`, `第 ${P} 个词：${at.toFixed(2)}`));
+    one.textContent = t(both(`number ${P}: ${at.toFixed(2)}`, `编号 ${P}：${at.toFixed(2)}`));
     set(text, { d: `M${left} ${line}H${X(n - 1)}` });
     set(edge, { d: `M${X(n - 1)} ${count(n - 1)}V${line}` });
     set(end, { transform: `translate(${X(n - 1)} 0)` });

@@ -40,15 +40,15 @@ export const grows: Chapter = {
   title: both("When the text is longer than in training", "文本比训练时更长"),
   found: both("RoPE fails on longer text, ALiBi does not", "文本一长，RoPE 失效，ALiBi 照常"),
   need: both(
-    "Two small models were trained on texts of {trained} bytes, as long as the marked part. Now the text grows. Drag its end.",
-    "两个小模型训练时只读过 {trained} 字节长的文本，就是标出的长度。现在文本越来越长。可以拖动它的末尾。",
+    "Two small models differ in how they know where each word stands: ALiBi or RoPE. Both were trained on texts of {trained} bytes, as long as the marked part. Now the text grows; drag the dot at its end.",
+    "两个小模型只有一点不同：怎样知道每个词在哪里，一个用 ALiBi，一个用 RoPE。训练时都只读过 {trained} 字节，就是标出的长度。现在文本越来越长，可以拖动末尾的圆点。",
   ),
   question: both("Which model writes nonsense when the text is {most} times as long?", "文本长到 {most} 倍时，哪个模型写的是乱码？"),
   answers: [both("ALiBi", "ALiBi"), both("RoPE", "RoPE"), both("both", "两个都是"), both("neither", "都不是")],
   right: 1,
   verdict: both("RoPE writes nonsense. YaRN changes how fast RoPE rotates, and mends most of it without training.", "RoPE 写的是乱码。YaRN 改变 RoPE 旋转的快慢，不用再训练就能修好大半。"),
-  before: both("At {times} times the trained length, the next byte costs ALiBi {alibi} bits, RoPE {rope}, and RoPE with YaRN {yarn}.", "到训练长度的 {times} 倍时，下一个字节要 ALiBi 花 {alibi} 比特，要 RoPE 花 {rope} 比特，要加了 YaRN 的 RoPE 花 {yarn} 比特。"),
-  after: both("At {times} times the trained length, the next byte costs ALiBi {alibi} bits, RoPE {rope}, and RoPE with YaRN {yarn}. A blind guess costs {guess}.", "到训练长度的 {times} 倍时，下一个字节要 ALiBi 花 {alibi} 比特，要 RoPE 花 {rope} 比特，要加了 YaRN 的 RoPE 花 {yarn} 比特。瞎猜要花 {guess} 比特。"),
+  before: both("At {times} times the trained length, the error at each next byte is {alibi} bits with ALiBi, {rope} with RoPE, and {yarn} with RoPE and YaRN.", "到训练长度的 {times} 倍时，猜下一个字节，ALiBi 的误差是 {alibi} 比特，RoPE 是 {rope} 比特，加了 YaRN 的 RoPE 是 {yarn} 比特。"),
+  after: both("At {times} times the trained length, the error at each next byte is {alibi} bits with ALiBi, {rope} with RoPE, and {yarn} with RoPE and YaRN. A blind guess has {guess}.", "到训练长度的 {times} 倍时，猜下一个字节，ALiBi 的误差是 {alibi} 比特，RoPE 是 {rope} 比特，加了 YaRN 的 RoPE 是 {yarn} 比特。瞎猜是 {guess} 比特。"),
   next: both("Why do they differ? Begin with a model that knows no positions at all.", "它们为什么不同？先看一个完全不知道位置的模型。"),
   views: ["stretch", "measured"],
   draw,
@@ -91,7 +91,7 @@ function draw(scene: Scene): Drawn {
     s("rect", { class: "marked", x: X(0), y: Y(MOST), width: X(trained) - X(0), height: Y(0) - Y(MOST), "data-part": "times" }),
     ...[0, guess].flatMap((bits) => [s("path", { class: bits ? "hair dotted" : "hair", d: `M${left} ${Y(bits)}H${width - right}`, "data-part": "guess" }), s("text", { x: left - 8, y: Y(bits) + 4, "text-anchor": "end" }, String(bits))]),
     narrow ? null : s("text", { x: X(trained) + 12, y: Y(guess) - 7, "data-part": "guess" }, t(both("a blind guess", "瞎猜"))),
-    s("text", { x: 0, y: 11 }, t(both("loss: bits for each next byte", "损失：每个字节的比特数"))),
+    s("text", { x: 0, y: 11 }, t(both("error: bits for each next byte", "误差：每个字节的比特数"))),
     ...HALTS.slice(1).map((n) => s("text", { x: X(n * trained), y: height - 3, "text-anchor": "middle", "data-part": "times" }, `${n}×`)));
   const heads = NAMES.map((name, m) => {
     const dashed = models[m] === "yarn";

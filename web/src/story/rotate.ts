@@ -27,8 +27,8 @@ export const rotate: Chapter = {
   title: both("Rotate instead of adding", "不加，改为旋转"),
   found: both("Rotate both, and the score stays", "一起旋转，分数不变"),
   need: both(
-    "RoPE adds nothing to a word. It rotates the query q and the key k by their positions, and the score says how well the two line up. Drag q, k, or the arc between them.",
-    "RoPE 不往词上加东西。它把查询 q 和键 k 按各自的位置旋转，分数就是两者方向有多一致。拖动 q、k，或者两者之间的弧。",
+    "RoPE adds nothing to a word. Attention compares a query q, what one word looks for, with a key k, what another offers: the score says how well the two line up. RoPE rotates both by their positions. Drag q, k, or the arc between them.",
+    "RoPE 不往词上加东西。注意力拿一个词要找的（查询 q）与另一个词提供的（键 k）比较，分数就是两者方向有多一致；RoPE 把两者按各自的位置旋转。拖动 q、k，或者两者之间的弧。",
   ),
   question: both("q is at position {m}, k at position {n}, and the score is {score}. Both move on by three words. What happens to the score?", "q 在位置 {m}，k 在位置 {n}，分数是 {score}。两个词一起后移三格，分数会怎样？"),
   answers: [both("it rises", "变高"), both("it stays", "不变"), both("it falls", "变低")],
@@ -36,7 +36,7 @@ export const rotate: Chapter = {
   verdict: both("It stays: both turn by the same angle, so the angle between them stays.", "不变：两者转过同样的角度，夹角不变。"),
   before: both("With q at position {m} and k at position {n}, the score is {score}.", "q 在位置 {m}，k 在位置 {n}，分数是 {score}。"),
   after: both("With q at position {m} and k at position {n}, the score is {score}. Only the distance of {gap} counts. Move one of them alone, and the score changes.", "q 在位置 {m}，k 在位置 {n}，分数是 {score}。只有相隔的 {gap} 格起作用；只移动其中一个，分数就变。"),
-  next: both("There is a second way to let only the distance count.", "要让距离单独起作用，还有另一种办法。"),
+  next: both("There is a second way to let only the distance count.", "还有另一种办法，也只让距离起作用。"),
   views: ["rotary_pair", "layouts"],
   draw,
 };

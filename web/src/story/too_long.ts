@@ -23,17 +23,17 @@ export const tooLong: Chapter = {
   title: both("What breaks in a text that is too long", "文本太长时坏了什么"),
   found: both("Slow clocks reach angles that training never showed", "慢的钟转到了训练中没有的角度"),
   need: both(
-    "These are the {pairs} clocks of RoPE in the model of chapter 0. The marked angles are those of a text of {trained} bytes. Drag the length; choose a way to mend it.",
-    "这是第 0 章那个模型里 RoPE 的 {pairs} 个钟。标出的是 {trained} 字节的文本里出现过的角度。拖动长度，选一种修补办法。",
+    "These are the {pairs} clocks of RoPE in the model of chapter 0, the fastest first. Yellow: the angles that they showed in training, on {trained} bytes. Red: angles that they never showed. Drag the length.",
+    "这是第 0 章那个模型里 RoPE 的 {pairs} 个钟，最快的在前。黄色：训练时（{trained} 字节）出现过的角度。红色：从未出现过的角度。拖动长度。",
   ),
   question: both("At {most} times the length, which clocks show angles that they never showed in training?", "长度到 {most} 倍时，哪些钟会出现训练时没有的角度？"),
   answers: [both("the fast ones", "快的"), both("the slow ones", "慢的"), both("all of them", "全部")],
   right: 1,
-  verdict: both("The slow ones: they did not turn once in training. The fast ones had been everywhere.", "慢的：训练时它们没有转满一圈，快的早已转遍。"),
+  verdict: both("The slow ones: they did not turn once in training. The fast ones had been everywhere.", "慢的：训练时它们没有转满一圈，快的每个角度都出现过。"),
   before: both("At {times} times the trained length, {unseen} of the {pairs} clocks show new angles.", "到训练长度的 {times} 倍时，{pairs} 个钟里有 {unseen} 个出现新的角度。"),
   after: both(
-    "{way}, at {times} times the trained length: {unseen} of the {pairs} clocks show new angles, and the fastest clock moves {step} % as far at each byte as in training.",
-    "{way}，训练长度的 {times} 倍：{pairs} 个钟里有 {unseen} 个出现新的角度，最快的钟每个字节转动的是训练时的 {step}%。",
+    "{way}, at {times} times the trained length: {unseen} of the {pairs} clocks show new angles. From byte to byte the fastest clock turns {step} % of what it did in training. Choose a way to mend it.",
+    "{way}，训练长度的 {times} 倍：{pairs} 个钟里有 {unseen} 个出现新的角度。每过一个字节，最快的钟转动的幅度是训练时的 {step}%。选一种修补办法。",
   ),
   next: both("PI also blurs neighbours, NTK leaves some new angles; YaRN treats fast and slow clocks differently. Which of all these do models use?", "PI 让相邻的位置变得模糊，NTK 还留下一些新角度；YaRN 对快钟慢钟区别对待。那么，模型实际用的是哪些？"),
   views: ["extrapolation"],
@@ -55,9 +55,10 @@ function draw(scene: Scene): Drawn {
   const [left, right] = [10, width - (narrow ? 14 : 20)];
   const X = (times: number) => left + ((times - 1) / (MOST - 1)) * (right - left);
   const arc = (x: number, y: number, from: number, to: number, radius: number) => {
-    const end = Math.min(to, from + TAU - 1e-3);
+    const end = Math.min(to, from + TAU);
     const at = (angle: number) => `${(x + Math.cos(angle) * radius).toFixed(2)} ${(y - Math.sin(angle) * radius).toFixed(2)}`;
-    return end <= from ? "" : `M${x} ${y}L${at(from)}A${radius} ${radius} 0 ${end - from > Math.PI ? 1 : 0} 0 ${at(end)}Z`;
+    const half = (angle: number) => `A${radius} ${radius} 0 0 0 ${at(angle)}`; // in halves, whose centre no rounding moves
+    return end <= from ? "" : `M${x} ${y}L${at(from)}${half((from + end) / 2)}${half(end)}Z`;
   };
   const ways = WAYS.map((way, n) => {
     const [x, y] = narrow ? [(n % 2) * (width / 2), 14 + Math.floor(n / 2) * 40] : [n * (width / 4), 16];
@@ -84,7 +85,7 @@ function draw(scene: Scene): Drawn {
   const end = s("g", {}, s("circle", { class: "grip", r: narrow ? 14 : 11, cy: line }), s("text", { class: "on-grip", y: line + 4, "text-anchor": "middle" }, "↔"));
   const length = s("text", { class: "strong", y: line + 32 });
   const svg = s("svg", { viewBox: `0 0 ${width} ${height}`, height, role: "group", "aria-label": t(both("Angles of RoPE's clocks", "RoPE 各个钟的角度")) }, ...ways.map(({ group }) => group), ...clocks.map(({ element }) => element),
-    s("text", { x: apart / 2 - r, y: top - 5, ...(narrow ? { visibility: "hidden" } : {}) }, t(both("fastest", "最快"))), s("text", { x: width - apart / 2 + r, y: top - 5 + (rows - 1) * step, "text-anchor": "end", ...(narrow ? { visibility: "hidden" } : {}) }, t(both("slowest", "最慢"))),
+    s("text", { x: apart / 2 - r, y: top - 5 }, t(both("fastest", "最快"))), s("text", { x: width - apart / 2 + r, y: top + (rows - 1) * step + 2 * r + 14, "text-anchor": "end" }, t(both("slowest", "最慢"))),
     s("path", { d: `M${left} ${line}H${right}`, class: "hair" }), text, length, end);
   figure.append(svg);
 

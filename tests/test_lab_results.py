@@ -402,7 +402,7 @@ def test_findings_are_remembered_until_anything_changes(tmp_path: Path, monkeypa
 
 def test_findings_are_made_with_every_source_that_says_something() -> None:
     made = {path.relative_to(findings_cache.SOURCES).as_posix() for path in findings_cache.made_with()}
-    assert made >= {"lab/findings/assemble.py", "lab/report/report.css", "lab/report/words.py", "lab/tasks/copy.py"}
+    assert made >= {"lab/findings/assemble.py", "lab/report/sections.py", "lab/report/words.py", "lab/tasks/copy.py"}
     assert made >= {"support/languages.py", "catalogue/lookup.py", "encodings/rope.py"}
     assert made >= {"lab/zh.po", "lab/report/words.toml", "lab/report/publication.en.md"}
 

@@ -141,14 +141,14 @@ BY_HAND = [
     (
         "positions that go on in coordinates alone count as consecutive",
         "_goes_on",
-        "((before.coords, after.coords, 1), (before.order, after.order, 1), (before.document, after.document, 0))",
-        "((before.coords, after.coords, 1),)",
+        "(after.coords[:, 0] - before.coords[:, -1] == 1) & (after.order[:, 0] - before.order[:, -1] == 1)",
+        "after.coords[:, 0] - before.coords[:, -1] == 1",
     ),
     (
         "positions that go on in one row count as consecutive in all",
         "_goes_on",
-        "(first[:, 0] - last[:, -1] == step).all()",
-        "(first[:, 0] - last[:, -1] == step).any()",
+        "(counted & (after.document[:, 0] == before.document[:, -1])).all()",
+        "(counted & (after.document[:, 0] == before.document[:, -1])).any()",
     ),
     (
         "decode does not turn values",

@@ -24,6 +24,7 @@ MADE = {
     "distance_bank with a temperature": lambda: DistanceBank(HEADS, HEADS * WIDTH, extent=64, floor=4),
     "stacked": lambda: posenc.Stack(posenc.create("rope", d_head=WIDTH, layout="half"), T5OfContent(HEADS, HEADS * WIDTH)),
     "fox": lambda: FoX(HEADS * WIDTH, HEADS),
+    "per_row_fox": lambda: posenc.create("per_row_fox", d_model=64, n_heads=HEADS),
     "bidirectional_fox": lambda: posenc.create("bidirectional_fox", d_model=64, n_heads=HEADS),
     "fox on rope": lambda: posenc.Stack(posenc.create("rope", d_head=WIDTH, layout="half"), FoX(HEADS * WIDTH, HEADS)),
     "selective_rope": lambda: posenc.create("selective_rope", d_model=64, n_heads=HEADS, n_kv_heads=2, d_head=WIDTH),

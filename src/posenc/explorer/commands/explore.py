@@ -102,9 +102,11 @@ def _folder(view: str) -> Path | None:
 
 
 def _results(folder: Path | None) -> Data | None:
+    if folder is None:
+        return None
     from posenc.explorer.results import results
 
-    return None if folder is None else results(folder)[1]
+    return results(folder)[1]
 
 
 def _page(folder: Path) -> bytes:

@@ -40,7 +40,7 @@ export const grows: Chapter = {
   title: both("When the text is longer than in training", "文本比训练时更长"),
   found: both("RoPE fails on longer text, ALiBi does not", "文本一长，RoPE 失效，ALiBi 照常"),
   need: both(
-    "Two small models differ in how they know where each word stands: ALiBi or RoPE. Both were trained on texts of {trained} bytes, as long as the marked part. Now the text grows; drag the dot at its end.",
+    "Two small models, one with ALiBi and one with RoPE, were trained on texts of {trained} bytes, the marked part. Now the text grows; drag its end.",
     "两个小模型只有一点不同：怎样知道每个词在哪里，一个用 ALiBi，一个用 RoPE。训练时都只读过 {trained} 字节，就是标出的长度。现在文本越来越长，可以拖动末尾的圆点。",
   ),
   question: both("Which model writes nonsense when the text is {most} times as long?", "文本长到 {most} 倍时，哪个模型写的是乱码？"),
